@@ -1,0 +1,1 @@
+"""Facts as dated data files, and the readers of model files."""

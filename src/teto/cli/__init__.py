@@ -1,0 +1,1 @@
+"""The command line: parse, call one function, render; objects are wired together here and nowhere else."""

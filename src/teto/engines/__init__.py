@@ -1,0 +1,1 @@
+"""Engines run a model here, behind the `Engine` port; the weights store feeds them."""

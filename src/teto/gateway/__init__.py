@@ -1,0 +1,1 @@
+"""The life of a request from its arrival to its receipt."""

@@ -1,0 +1,1 @@
+"""Ledgers keep receipts, behind the `Ledger` port."""

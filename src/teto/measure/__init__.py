@@ -1,0 +1,1 @@
+"""What is measured: this machine, and an upstream seen from it."""

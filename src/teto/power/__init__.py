@@ -1,0 +1,1 @@
+"""Power meters give joules with their boundary, behind the `PowerMeter` port."""

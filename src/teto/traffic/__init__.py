@@ -1,0 +1,1 @@
+"""Calls as neutral facts: token vectors, tasks, and how they arrive; pure."""

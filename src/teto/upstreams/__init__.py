@@ -1,0 +1,1 @@
+"""Upstreams are remote APIs, behind the `Upstream` port."""
