@@ -1,5 +1,7 @@
 """Every error of teto, with the exit code of the command line and the HTTP status of the gateway beside each.
 
+The tree:
+
     TetoError                       exit  http
     ├── ConfigError                    2   500   a setting is wrong, or a name in it is unknown
     ├── UnknownNameError               2   404   a model, receipt or mode that does not exist
@@ -50,7 +52,7 @@ class TetoError(Exception):
     """An error that a person can act on: what was found, where, and in `fix` what to do."""
 
     exit_code: ClassVar[int] = 1
-    http_status: ClassVar[int] = 500
+    http_status: int = 500
     code: ClassVar[str] = "internal_error"
 
     def __init__(self, message: str, *, fix: str | None = None) -> None:
@@ -187,6 +189,22 @@ class UpstreamStatusError(UpstreamError):
         self.status = status
         self.body = body
         self.retry_after = retry_after
+        # The client's request is at fault, or its rate: it gets the cloud's own status. A key that the cloud
+        # refuses (401, 403) is the operator's fault, and a cloud that fails (5xx) is down.
+        if self.passes_through:
+            self.http_status = status
+        elif status >= 500:
+            self.http_status = 503
+
+    @property
+    def is_the_requests_fault(self) -> bool:
+        """Whether the cloud refused this request as such: it is up, and asking elsewhere would not be honest."""
+        return 400 <= self.status < 500 and self.status not in {401, 403, 407, 429}
+
+    @property
+    def passes_through(self) -> bool:
+        """Whether the client is told in the cloud's own words and status."""
+        return self.is_the_requests_fault or self.status == 429
 
 
 class UpstreamCutError(UpstreamError):

@@ -1,0 +1,333 @@
+"""Wires settings to objects: the only place where implementations meet the ports."""
+
+import contextlib
+import importlib.util
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import platformdirs
+
+from teto.config import Resolved, Settings, resolve
+from teto.errors import ConfigError, EngineError
+
+if TYPE_CHECKING:
+    from teto.engines.llama import LlamaEngine
+    from teto.engines.tune import Tuning, TuningCache
+    from teto.engines.weights import WeightsStore
+    from teto.gateway.app import App
+    from teto.ledger.sqlite import SqliteLedger
+    from teto.physics.device import Device
+    from teto.ports import Engine, Upstream
+
+__all__ = [
+    "Progress",
+    "load_resolved",
+    "load_settings",
+    "open_gateway",
+    "open_ledger",
+    "open_store",
+    "probe_here",
+    "tune_here",
+]
+
+Progress = Callable[[str], None]
+_DIRS = platformdirs.PlatformDirs("teto", appauthor=False)
+
+
+def _settings_file(chosen: Path | None) -> Path | None:
+    if chosen is None and "TETO_CONFIG" in os.environ:
+        chosen = Path(os.environ["TETO_CONFIG"])
+    if chosen is not None:
+        if not chosen.is_file():
+            raise ConfigError(f"The settings file {chosen} does not exist.", fix="Check --config and TETO_CONFIG.")
+        return chosen
+    candidates = [Path("teto.toml"), _DIRS.user_config_path / "teto.toml"]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def load_resolved(ctx: click.Context, flags: Mapping[str, Any] | None = None) -> Resolved:
+    """The settings of this run with their origins; `flags` are values by dotted name, None for not given."""
+    path = _settings_file(ctx.find_root().obj)
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    return resolve(
+        flags=given,
+        environment=os.environ,
+        file_text=path.read_bytes() if path is not None else None,
+        file_name=str(path) if path is not None else "teto.toml",
+    )
+
+
+def load_settings(ctx: click.Context, flags: Mapping[str, Any] | None = None) -> Settings:
+    """The settings of this run."""
+    return load_resolved(ctx, flags).settings
+
+
+def weights_folder(settings: Settings) -> Path:
+    """Where the store keeps its files."""
+    chosen = settings.weights.folder
+    return Path(chosen).expanduser() if chosen else _DIRS.user_cache_path / "weights"
+
+
+def open_store(settings: Settings) -> "WeightsStore":
+    """The weights store with the sources that the settings allow."""
+    from teto.engines.weights import WeightsStore, free_disk_bytes
+    from teto.engines.weights_carriers import CarrierSource
+    from teto.engines.weights_sources import HubSource
+
+    return WeightsStore(
+        folder=weights_folder(settings),
+        free_bytes=free_disk_bytes,
+        sources=[
+            HubSource(allowed=settings.weights.hub),
+            CarrierSource(allowed=settings.weights.carriers, environment=os.environ),
+        ],
+    )
+
+
+def ledger_path(settings: Settings) -> Path:
+    """The SQLite file of the receipts."""
+    chosen = settings.ledger.path
+    return Path(chosen).expanduser() if chosen else _DIRS.user_state_path / "receipts.sqlite"
+
+
+def open_ledger(settings: Settings) -> "SqliteLedger":
+    """The ledger of receipts."""
+    from teto.ledger.sqlite import SqliteLedger
+
+    return SqliteLedger(ledger_path(settings))
+
+
+def tuning_cache() -> "TuningCache":
+    """The tunings of this user."""
+    from teto.engines.tune import TuningCache
+
+    return TuningCache(_DIRS.user_state_path / "tunings")
+
+
+def probe_here(*, again: bool, progress: Progress) -> "Device":
+    """This machine's measured limits, from the last probe unless asked to measure again."""
+    import msgspec
+
+    from teto.engines.tune import machine_fingerprint
+    from teto.measure.probe import cpu_pressure_fraction, probe_device
+    from teto.physics.device import Device
+
+    path = _DIRS.user_state_path / "devices" / f"{machine_fingerprint()}.json"
+    if not again:
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            return msgspec.json.decode(path.read_bytes(), type=Device)
+    pressure = cpu_pressure_fraction()
+    if pressure is not None and pressure > 0.10:
+        progress(f"the machine is busy (CPU pressure {pressure:.0%}): these figures are low, probe again when idle")
+    device = probe_device()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(device)))
+    return device
+
+
+def require_engine_extra() -> None:
+    """Check that the embedded engine is installed.
+
+    Raises:
+        EngineError: it is not.
+    """
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise EngineError(
+            "The embedded engine is not installed (no package xllamacpp).",
+            fix='Run `pip install "teto[engine]"`, or set engine.kind to external or none.',
+        )
+
+
+def _llama_setup(settings: Settings, weights: Path) -> Any:
+    from teto.engines.llama_process import LlamaSetup
+
+    return LlamaSetup(
+        weights=weights,
+        context_tokens=settings.engine.context_tokens,
+        slots=settings.engine.slots,
+        batch_tokens=_BATCH_TOKENS,
+        decode_threads=1,
+        prefill_threads=1,
+        wait_policy="passive",
+        repack=False,
+    )
+
+
+_BATCH_TOKENS = 64  # a cancelled prefill ends at the next batch; larger ones prefill hardly faster on a CPU
+
+
+async def tune_here(settings: Settings, *, again: bool, progress: Progress) -> "Tuning":
+    """The engine's tuning for this machine and the chosen weights, from the cache unless asked to measure again."""
+    import psutil
+
+    from teto.engines import tune as tuning
+    from teto.engines.llama_process import child_environment
+
+    require_engine_extra()
+    located = open_store(settings).locate(settings.engine.weights)
+    cache = tuning_cache()
+    cached = None if again else cache.load(located.sha256)
+    if cached is not None:
+        return cached
+    setup = _llama_setup(settings, located.path)
+    size = located.path.stat().st_size
+    found = await tuning.tune(
+        lambda variant: tuning.measure_variant(setup, variant, child_environment()),
+        weights_sha256=located.sha256,
+        cores=tuning.usable_cores(),
+        # The second layout must leave as much memory free as it takes, or it is not worth having.
+        may_repack=psutil.virtual_memory().available > 4 * size,
+        progress=progress,
+    )
+    cache.save(found)
+    return found
+
+
+async def _embedded(settings: Settings, progress: Progress) -> "LlamaEngine":
+    from teto.catalog.gguf import read_gguf
+    from teto.engines.llama import LlamaEngine, LlamaLimits
+    from teto.engines.llama_process import LlamaProcess, child_environment
+    from teto.ports import EngineFacts
+
+    require_engine_extra()
+    located = open_store(settings).locate(settings.engine.weights)
+    model_file = read_gguf(located.path)
+    device = probe_here(again=False, progress=progress)
+    if tuning_cache().load(located.sha256) is None:
+        progress("tuning the engine to this machine, once, in under 15 s ...")
+    tuning = await tune_here(settings, again=False, progress=progress)
+    setup = _replace(_llama_setup(settings, located.path), asdict(tuning.variant))
+    facts = EngineFacts(
+        name="embedded llama.cpp",
+        model=located.entry.id if located.entry is not None else located.path.stem,
+        fingerprint=f"{located.sha256[:16]}:{tuning.engine_version}",
+        context_tokens=settings.engine.context_tokens,
+        slots=settings.engine.slots,
+        capabilities=frozenset({"logprobs", "schema"}),
+        prefill_tokens_per_s=tuning.measured.prefill_tokens_per_s,
+        decode_tokens_per_s=tuning.measured.decode_tokens_per_s,
+        prefill_batch_tokens=_BATCH_TOKENS,
+        shape=model_file.shape,
+        weights=model_file.weights,
+        device=device,
+    )
+    engine = LlamaEngine(
+        facts,
+        start_process=lambda: LlamaProcess.start(setup, environment=child_environment()),
+        limits=LlamaLimits(
+            queue_limit=settings.engine.queue_limit,
+            first_token_timeout_s=settings.engine.first_token_timeout_s,
+            gap_timeout_s=settings.engine.gap_timeout_s,
+        ),
+    )
+    progress(f"loading {facts.model} ({tuning.variant}) ...")
+    await engine.start()
+    return engine
+
+
+def _replace(setup: Any, changes: Mapping[str, Any]) -> Any:
+    from dataclasses import replace
+
+    return replace(setup, **changes)
+
+
+async def _external(settings: Settings, progress: Progress) -> "Engine":
+    from teto.engines.external import ExternalEngine, ExternalSetup
+
+    engine = ExternalEngine(
+        ExternalSetup(
+            base_url=settings.engine.base_url,
+            model=settings.engine.model,
+            api_key=os.environ.get(settings.engine.api_key_env) if settings.engine.api_key_env else None,
+            context_tokens=settings.engine.context_tokens,
+            slots=settings.engine.slots,
+            queue_limit=settings.engine.queue_limit,
+            first_token_timeout_s=settings.engine.first_token_timeout_s,
+            gap_timeout_s=settings.engine.gap_timeout_s,
+        )
+    )
+    progress(f"probing {settings.engine.base_url} ...")
+    await engine.start()
+    return engine
+
+
+def _upstreams(settings: Settings) -> "Mapping[str, Upstream]":
+    from teto.ports import UpstreamFacts
+    from teto.upstreams.http import HttpUpstream, HttpUpstreamSetup
+
+    return {
+        name: HttpUpstream(
+            HttpUpstreamSetup(
+                facts=UpstreamFacts(name=name, base_url=upstream.base_url, model=upstream.model),
+                api_key=os.environ.get(upstream.api_key_env) if upstream.api_key_env else None,
+                api_key_env=upstream.api_key_env,
+                connect_timeout_s=upstream.connect_timeout_s,
+                first_token_timeout_s=upstream.first_token_timeout_s,
+                gap_timeout_s=upstream.gap_timeout_s,
+                total_timeout_s=upstream.total_timeout_s,
+            )
+        )
+        for name, upstream in settings.upstreams.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Prices:
+    """Own prices first, published ones otherwise."""
+
+    settings: Settings
+
+    def __call__(self, upstream: "Upstream", model: str, tokens: Any, at_unix_s: float) -> Any:
+        from teto.catalog.prices import own_cost, published_cost
+
+        own = self.settings.upstreams[upstream.facts.name]
+        if own.usd_per_mtok_in is not None and own.usd_per_mtok_out is not None:
+            return own_cost(tokens, (own.usd_per_mtok_in, own.usd_per_mtok_out))
+        return published_cost(tokens, model=model, base_url=upstream.facts.base_url, at_unix_s=at_unix_s)
+
+
+@contextlib.asynccontextmanager
+async def open_gateway(settings: Settings, progress: Progress) -> "AsyncIterator[App]":
+    """A gateway with everything it needs, closed in order when the context ends."""
+    from teto.gateway.app import create_app
+    from teto.gateway.life import ChatParts
+    from teto.gateway.routing import Router
+    from teto.measure.clock import SystemClock
+    from teto.power.powercap import PowercapMeter
+
+    upstreams = _upstreams(settings)
+    if upstreams:
+        import genai_prices  # noqa: F401 - loaded before the first request has to wait for it
+    async with contextlib.AsyncExitStack() as stack:
+        ledger = open_ledger(settings)
+        stack.push_async_callback(ledger.close)
+        for upstream in upstreams.values():
+            stack.push_async_callback(upstream.close)
+        engine: Engine | None = None
+        if settings.engine.kind == "embedded":
+            engine = await _embedded(settings, progress)
+        elif settings.engine.kind == "external":
+            engine = await _external(settings, progress)
+        if engine is not None:
+            stack.push_async_callback(engine.close)
+        app = create_app(
+            ChatParts(
+                engine=engine,
+                engine_note="engine.kind is none: there is no local engine.",
+                upstreams=upstreams,
+                router=Router(settings.routes, upstreams),
+                ledger=ledger,
+                power=PowercapMeter(),
+                clock=SystemClock(),
+                price=_Prices(settings),
+                gateway=settings.gateway,
+                policy=settings.policy,
+                mean_power_w=settings.power.mean_power_w,
+            )
+        )
+        stack.push_async_callback(app.service.drain)
+        yield app

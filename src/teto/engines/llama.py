@@ -1,0 +1,238 @@
+"""The embedded engine: llama.cpp in a child process, behind the `Engine` port."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Final
+
+import aiohttp
+import orjson
+
+from teto.engines.llama_process import LlamaProcess
+from teto.engines.slots import Slot, Slots
+from teto.errors import EngineError
+from teto.ports import EngineFacts, EngineState, PromptCount
+from teto.wire.chat import ChatRequest
+from teto.wire.generation import Finish, FinishReason, Piece, RunTimings, TokenLogprob
+from teto.wire.sse import SseSplitter
+
+__all__ = ["LlamaEngine", "LlamaLimits"]
+
+_FIRST_BACKOFF_S: Final = 0.5
+_LAST_BACKOFF_S: Final = 30.0
+_HEALTHY_AFTER_S: Final = 30.0  # a child that lived this long earns a quick restart again
+_LEAST_TOP_LOGPROBS: Final = 5
+
+# OpenAI's names for sampling are llama.cpp's too, but for the limit.
+_SAMPLING: Final = (
+    "temperature", "top_p", "seed", "stop", "presence_penalty", "frequency_penalty", "logit_bias",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlamaLimits:
+    """How many may wait, and how long for what."""
+
+    queue_limit: int
+    first_token_timeout_s: float
+    gap_timeout_s: float
+
+
+class LlamaEngine:
+    """Keeps one child alive and streams from it.
+
+    The prompt goes through the model's own template and is sent as tokens, so what is counted is what is
+    computed, and every token that comes back carries exactly its text: no hidden code fence, no re-tokenising.
+    """
+
+    def __init__(
+        self,
+        facts: EngineFacts,
+        *,
+        start_process: Callable[[], Coroutine[Any, Any, LlamaProcess]],
+        limits: LlamaLimits,
+    ) -> None:
+        self._facts = facts
+        self._start_process = start_process
+        self._limits = limits
+        self._slots = Slots(facts.slots, queue_limit=limits.queue_limit)
+        self._process: LlamaProcess | None = None
+        self._note = "not started"
+        self._keeper: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Start the child and keep it alive from now on.
+
+        Raises:
+            EngineError: the first start failed; later failures are retried with back-off.
+        """
+        self._process = await self._start_process()
+        self._note = ""
+        self._keeper = asyncio.create_task(self._keep_alive())
+
+    async def close(self) -> None:
+        """Stop the child."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        process, self._process, self._note = self._process, None, "stopped"
+        if process is not None:
+            await process.stop()
+
+    async def _keep_alive(self) -> None:
+        loop = asyncio.get_running_loop()
+        backoff_s = _FIRST_BACKOFF_S
+        while True:
+            started_s = loop.time()
+            if self._process is not None:
+                await self._process.died.wait()
+                await self._process.stop()
+            self._process, self._note = None, f"its process ended; restarting in {backoff_s:g} s"
+            self._slots.forget()
+            if loop.time() - started_s > _HEALTHY_AFTER_S:
+                backoff_s = _FIRST_BACKOFF_S
+            await asyncio.sleep(backoff_s)
+            backoff_s = min(2 * backoff_s, _LAST_BACKOFF_S)
+            try:
+                self._process, self._note = await self._start_process(), ""
+            except EngineError as error:
+                self._note = f"cannot restart: {error}"
+
+    @property
+    def facts(self) -> EngineFacts:
+        """What is true of it while it runs."""
+        return self._facts
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id while it runs."""
+        return None if self._process is None else self._process.pid
+
+    def state(self) -> EngineState:
+        """How busy it is now."""
+        return EngineState(
+            ready=self._process is not None and not self._process.died.is_set(),
+            active=self._slots.active,
+            waiting=self._slots.waiting,
+            expected_wait_s=self._slots.expected_wait_s,
+            note=self._note,
+        )
+
+    def _running(self) -> LlamaProcess:
+        if self._process is None or self._process.died.is_set():
+            raise EngineError(f"The local engine is not running: {self._note or 'its process ended'}.")
+        return self._process
+
+    async def _prompt_tokens(self, request: ChatRequest) -> list[int]:
+        process = self._running()
+        messages = orjson.Fragment(bytes(request.raw["messages"]))
+        # A model that would think aloud first is asked not to: the answer's own tokens are the evidence.
+        template = {"messages": messages, "chat_template_kwargs": {"enable_thinking": False}}
+        prompt = (await process.post_json("/apply-template", template))["prompt"]
+        tokenized = {"content": prompt, "add_special": True, "parse_special": True}
+        tokens: list[int] = (await process.post_json("/tokenize", tokenized))["tokens"]
+        return tokens
+
+    async def count(self, request: ChatRequest) -> PromptCount:
+        """The exact tokens of the prompt, and how many of them a free slot's cache already holds."""
+        tokens = await self._prompt_tokens(request)
+        return PromptCount(tokens=len(tokens), cached_tokens=self._slots.cached_tokens(tokens), exact=True)
+
+    async def generate(self, request: ChatRequest, *, output_limit_tokens: int) -> AsyncGenerator[Piece | Finish, None]:
+        """Stream the answer from a slot; see the port."""
+        tokens = await self._prompt_tokens(request)
+        async with self._slots.hold(tokens) as slot:
+            slot.cached = []  # unknown until the run ends well
+            body = self._completion_body(request, tokens, slot, output_limit_tokens)
+            generated: list[int] = []
+            async with contextlib.aclosing(self._stream(self._running(), body)) as events:
+                async for event in events:
+                    generated += event.get("tokens", ())
+                    if event.get("stop"):
+                        slot.cached = tokens + generated[:-1]
+                        yield _finish(event, len(tokens))
+                        return
+                    if event.get("content") or event.get("completion_probabilities"):
+                        yield _piece(event)
+            raise EngineError("The engine's answer ended without its last event.", fix="Send the request again.")
+
+    def _completion_body(
+        self, request: ChatRequest, tokens: list[int], slot: Slot, output_limit_tokens: int
+    ) -> dict[str, Any]:
+        fields = request.fields
+        body: dict[str, Any] = {
+            "prompt": tokens,
+            "id_slot": slot.index,
+            "n_predict": output_limit_tokens,
+            "stream": True,  # a disconnect cancels only what is streamed
+            "cache_prompt": True,
+            "return_tokens": True,
+            "n_probs": max(_LEAST_TOP_LOGPROBS, fields.top_logprobs or 0),
+            "temperature": 0.0,
+        }
+        body |= {name: value for name in _SAMPLING if (value := getattr(fields, name)) is not None}
+        if request.json_schema is not None:
+            body["json_schema"] = request.json_schema
+        return body
+
+    async def _stream(self, process: LlamaProcess, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+        splitter = SseSplitter()
+        limit_s = self._limits.first_token_timeout_s
+        try:
+            async with process.open("/completion", body) as answer:
+                while True:
+                    async with asyncio.timeout(limit_s):
+                        chunk = await answer.content.readany()
+                    if not chunk:
+                        break
+                    limit_s = self._limits.gap_timeout_s
+                    for event in splitter.feed(chunk):
+                        if event.data is not None:
+                            yield _checked(orjson.loads(event.data))
+        except TimeoutError:
+            raise EngineError(
+                f"The engine gave no token within {limit_s:g} s.", fix="See engine.first_token_timeout_s."
+            ) from None
+        except aiohttp.ClientError as error:
+            raise await process.explain(error) from None
+        if process.died.is_set():
+            raise process.died_error()
+
+
+def _checked(event: dict[str, Any]) -> dict[str, Any]:
+    if "error" in event:
+        raise EngineError(f"The engine reports: {event['error'].get('message', event['error'])}.")
+    return event
+
+
+def _piece(event: dict[str, Any]) -> Piece:
+    tokens = tuple(
+        TokenLogprob(
+            text=bytes(entry["bytes"]).decode(errors="replace"),
+            logprob=entry["logprob"],
+            top=tuple((top["token"], top["logprob"]) for top in entry["top_logprobs"]),
+        )
+        for entry in event.get("completion_probabilities", ())
+        if entry["bytes"]  # the end token has no text
+    )
+    return Piece(text=event["content"], tokens=tokens)
+
+
+def _finish(event: dict[str, Any], prompt_tokens: int) -> Finish:
+    timings = event["timings"]
+    cached = int(timings["cache_n"])
+    output = int(timings["predicted_n"])
+    reason: FinishReason = "length" if event.get("stop_type") == "limit" else "stop"
+    return Finish(
+        reason=reason,
+        timings=RunTimings(
+            prefilled_tokens=prompt_tokens - cached,
+            cached_tokens=cached,
+            output_tokens=output,
+            decode_steps=max(0, output - 1),
+            prefill_s=timings["prompt_ms"] / 1e3,
+            decode_s=timings["predicted_ms"] / 1e3,
+            source="llama.cpp timings",
+        ),
+    )

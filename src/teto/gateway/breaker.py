@@ -1,0 +1,47 @@
+"""Remembers that a cloud is down, so that not every request waits to find it out."""
+
+from typing import Final
+
+from teto.ports import Clock
+
+__all__ = ["Breaker"]
+
+_FAILURES_TO_OPEN: Final = 3
+_FIRST_PAUSE_S: Final = 2.0
+_LAST_PAUSE_S: Final = 60.0
+
+
+class Breaker:
+    """Opens after three failures in a row; after a pause one request at a time may try, and success closes it.
+
+    The pause doubles with each failed try, so a cloud that comes and goes is not flapped upon.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._pause_s = _FIRST_PAUSE_S
+        self._retry_at_s = 0.0
+
+    def allows(self) -> bool:
+        """Whether a request may try now; when the breaker is open, saying yes takes the one try."""
+        if self._failures < _FAILURES_TO_OPEN:
+            return True
+        now_s = self._clock.monotonic_s()
+        if now_s < self._retry_at_s:
+            return False
+        self._retry_at_s = now_s + self._pause_s
+        return True
+
+    def succeeded(self) -> None:
+        """The cloud answered."""
+        self._failures, self._pause_s = 0, _FIRST_PAUSE_S
+
+    def failed(self) -> None:
+        """The cloud did not answer, or answered that it cannot."""
+        self._failures += 1
+        if self._failures == _FAILURES_TO_OPEN:
+            self._retry_at_s = self._clock.monotonic_s() + self._pause_s
+        elif self._failures > _FAILURES_TO_OPEN:
+            self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S)
+            self._retry_at_s = self._clock.monotonic_s() + self._pause_s

@@ -1,0 +1,105 @@
+"""Serves chat completions: the life of each request, then its receipt, then its last bytes."""
+
+import asyncio
+import secrets
+from collections.abc import Coroutine
+from typing import Any
+
+from teto.config import Mode
+from teto.errors import TetoError, UpstreamStatusError
+from teto.gateway.breaker import Breaker
+from teto.gateway.exchange import Exchange
+from teto.gateway.life import ChatParts, Life
+from teto.gateway.routing import Target
+from teto.gateway.served import ServedCall
+from teto.gateway.settle import make_receipt
+from teto.wire.bodies import error_body
+from teto.wire.chat import ChatRequest
+from teto.wire.sse import sse
+
+__all__ = ["ChatService"]
+
+_CLIENT_GONE = 499  # what is written down for a client that left; nobody is there to read it
+
+
+class ChatService:
+    """Serves chat completions. `mode` may be switched while it runs; a request keeps the mode it came in."""
+
+    def __init__(self, parts: ChatParts) -> None:
+        self._parts = parts
+        self.mode: Mode = parts.gateway.mode
+        self._breakers = {name: Breaker(parts.clock) for name in parts.upstreams}
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def serve(self, request: ChatRequest, exchange: Exchange, *, arrived_s: float) -> None:
+        """Answer one request. Cancelling this stops all its work and still leaves a receipt.
+
+        Raises:
+            TetoError: before the response has started; afterwards an error becomes an event of the stream.
+        """
+        call = ServedCall(
+            id=f"r-{int(self._parts.clock.unix_s() * 1e3):012x}{secrets.token_hex(4)}",
+            request=request,
+            mode=self.mode,
+            arrived_s=arrived_s,
+            created_s=self._parts.clock.unix_s(),
+        )
+        target = self._parts.router.resolve(request.model, call.mode)
+        life = Life(self._parts, self._breakers, call, target, exchange)
+        try:
+            closing = await life.run()
+        except asyncio.CancelledError:
+            call.status = _CLIENT_GONE
+            call.note("client_gone", "The client closed the connection.")
+            self._in_background(self._settle(call, target))
+            raise
+        except TetoError as error:
+            await self._fail(call, target, exchange, error)
+            return
+        await self._settle(call, target)
+        await exchange.close(closing, call.headers)
+        if life.shadow is not None:
+            self._in_background(self._settle_shadow(life.shadow, call, target))
+
+    async def _fail(self, call: ServedCall, target: Target, exchange: Exchange, error: TetoError) -> None:
+        call.fail(error, error.http_status)
+        if not exchange.started:
+            call.route = "none"
+        await self._settle(call, target)
+        if exchange.started:  # never a clean end: an error event, and no end mark
+            await exchange.finish(sse(error_body(error)))
+            return
+        headers = {"content-type": "application/json", **call.headers}
+        body = error_body(error)
+        if isinstance(error, UpstreamStatusError):
+            if error.retry_after is not None:
+                headers["retry-after"] = error.retry_after
+            if error.passes_through and error.body:
+                body = error.body  # the cloud explains best what it did not like
+        await exchange.respond(call.status, headers, body)
+
+    async def _settle(self, call: ServedCall, target: Target) -> None:
+        parts = self._parts
+        receipt = make_receipt(
+            call,
+            now_s=parts.clock.monotonic_s(),
+            cloud=target.upstream,
+            cloud_model=target.upstream_model,
+            price=parts.price,
+        )
+        await parts.ledger.append(receipt)
+
+    async def _settle_shadow(self, shadow: asyncio.Task[None], call: ServedCall, target: Target) -> None:
+        """The receipt again, once the shadow's decision is known: the client did not wait for it."""
+        await asyncio.gather(shadow, return_exceptions=True)
+        await self._settle(call, target)
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def drain(self) -> None:
+        """Wait for receipts and shadows that are still being written."""
+        while self._background:
+            await asyncio.gather(*self._background, return_exceptions=True)

@@ -1,0 +1,197 @@
+"""One attempt of the engine at a request: run, held back, released or stopped, and accounted for."""
+
+import hashlib
+from dataclasses import dataclass
+
+from teto.physics.energy import Energy, derived_energy, unknown_energy
+from teto.physics.roofline import Work, ceiling, decode, prefill
+from teto.ports import Clock, Engine, EngineFacts, PowerMeter, PowerReading
+from teto.receipt import LocalRun, Phase, RunOutcome
+from teto.wire.chat import ChatRequest
+from teto.wire.generation import Finish, Piece, RunTimings
+
+__all__ = ["LocalAttempt", "LocalTools"]
+
+_UNEXPLAINED_ABOVE = 0.30  # the share of a phase's time that its ceiling leaves unexplained
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalTools:
+    """What an attempt works with; `mean_power_w` is 0 when the operator stated none."""
+
+    engine: Engine
+    clock: Clock
+    power: PowerMeter
+    mean_power_w: float
+
+
+class LocalAttempt:
+    """Reads the engine's stream; whoever made it must `stop` it, on every path."""
+
+    def __init__(self, request: ChatRequest, tools: LocalTools, *, output_limit_tokens: int) -> None:
+        self._tools = tools
+        self._stream = tools.engine.generate(request, output_limit_tokens=output_limit_tokens)
+        self._start_s = tools.clock.monotonic_s()
+        self._start_power = tools.power.read()
+        self._first_s: float | None = None
+        self._end_s: float | None = None
+        self.pieces: list[Piece] = []
+        self.finish: Finish | None = None
+
+    @property
+    def text(self) -> str:
+        """The answer so far."""
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def model(self) -> str:
+        """The model that answers."""
+        return self._tools.engine.facts.model
+
+    async def hold_back(self, n_tokens: int | None) -> None:
+        """Read until `n_tokens` have come, or to the end if None."""
+        held = sum(max(1, len(piece.tokens)) for piece in self.pieces)
+        while n_tokens is None or held < n_tokens:
+            piece = await self.next()
+            if piece is None:
+                return
+            held += max(1, len(piece.tokens))
+
+    async def next(self) -> Piece | None:
+        """The next piece, which is also kept in `pieces`; None at the end."""
+        if self.finish is not None:
+            return None
+        event = await anext(self._stream)
+        now_s = self._tools.clock.monotonic_s()
+        if isinstance(event, Finish):
+            self.finish, self._end_s = event, now_s
+            await self.stop()
+            return None
+        self._first_s = self._first_s if self._first_s is not None else now_s
+        self.pieces.append(event)
+        return event
+
+    async def stop(self) -> None:
+        """Stop the engine's work on this request; nothing if it has ended."""
+        self._end_s = self._end_s if self._end_s is not None else self._tools.clock.monotonic_s()
+        await self._stream.aclose()
+
+    def account(self, outcome: RunOutcome, *, prompt_tokens: int, note: str = "") -> LocalRun:
+        """What the attempt did; a stopped one is accounted from this side's clock, with the tokens that came."""
+        facts = self._tools.engine.facts
+        timings = self.finish.timings if self.finish is not None else self._partial(prompt_tokens)
+        end_s = self._end_s if self._end_s is not None else self._tools.clock.monotonic_s()
+        busy_s = timings.prefill_s + timings.decode_s
+        energy = self._energy(busy_s)
+        return LocalRun(
+            engine=facts.name,
+            model=facts.model,
+            fingerprint=facts.fingerprint,
+            outcome=outcome,
+            finish_reason=self.finish.reason if self.finish is not None else None,
+            prompt_tokens=timings.prompt_tokens,
+            cached_tokens=timings.cached_tokens,
+            output_tokens=timings.output_tokens,
+            count_source=timings.source,
+            queue_s=max(0.0, end_s - self._start_s - busy_s),
+            prefill=_prefill_phase(facts, timings, energy),
+            decode=_decode_phase(facts, timings, energy),
+            energy=energy,
+            answer_sha256=hashlib.sha256(self.text.encode()).hexdigest() if self.finish is not None else None,
+            note=note,
+        )
+
+    def _partial(self, prompt_tokens: int) -> RunTimings:
+        end_s = self._end_s if self._end_s is not None else self._tools.clock.monotonic_s()
+        first_s = self._first_s if self._first_s is not None else end_s
+        output = sum(max(1, len(piece.tokens)) for piece in self.pieces)
+        return RunTimings(
+            prefilled_tokens=prompt_tokens,
+            cached_tokens=0,
+            output_tokens=output,
+            decode_steps=max(0, output - 1),
+            prefill_s=first_s - self._start_s,
+            decode_s=end_s - first_s,
+            source="stopped early: this side's clock, cache unknown",
+        )
+
+    def _energy(self, busy_s: float) -> Energy:
+        end_power = self._tools.power.read()
+        measured = _difference(self._start_power, end_power)
+        if measured is not None:
+            return measured
+        if self._tools.mean_power_w > 0:
+            return derived_energy(
+                power_w=self._tools.mean_power_w,
+                seconds=busy_s,
+                boundary="as stated",
+                source="power.mean_power_w",
+            )
+        return unknown_energy(f"{end_power.note}; power.mean_power_w is not set")
+
+
+def _difference(start: PowerReading, end: PowerReading) -> Energy | None:
+    if start.joules is None or end.joules is None:
+        return None
+    note = f"{end.note}; everything that ran meanwhile is in it"
+    return Energy(joules=end.joules - start.joules, kind="measured", boundary=end.boundary, note=note)
+
+
+def _share(energy: Energy, seconds: float, total_s: float) -> Energy:
+    if energy.joules is None or total_s <= 0:
+        return energy if energy.joules is None else unknown_energy("the run took no time")
+    joules = energy.joules * seconds / total_s
+    return Energy(joules=joules, kind="derived", boundary=energy.boundary, note="the run's energy, by its time")
+
+
+def _phase(facts: EngineFacts, work: Work | None, tokens: int, seconds: float, energy: Energy) -> Phase:
+    if work is None or facts.device is None:
+        read = None if work is None else work.bytes
+        flops = None if work is None else work.flops
+        return Phase(
+            tokens=tokens,
+            seconds=seconds,
+            bytes_read=read,
+            flops=flops,
+            ceiling_s=None,
+            bound=None,
+            energy=energy,
+        )
+    least = ceiling(work, facts.device)
+    explained = seconds <= 0 or least.seconds >= (1 - _UNEXPLAINED_ABOVE) * seconds
+    return Phase(
+        tokens=tokens,
+        seconds=seconds,
+        bytes_read=work.bytes,
+        flops=work.flops,
+        ceiling_s=least.seconds,
+        bound=least.limit if explained else "unexplained",
+        energy=energy,
+    )
+
+
+def _prefill_phase(facts: EngineFacts, timings: RunTimings, energy: Energy) -> Phase:
+    work = None
+    if facts.shape is not None and facts.weights is not None:
+        work = prefill(
+            facts.shape,
+            facts.weights,
+            n_tokens=timings.prefilled_tokens,
+            past_tokens=timings.cached_tokens,
+            batch_tokens=facts.prefill_batch_tokens,
+        )
+    share = _share(energy, timings.prefill_s, timings.prefill_s + timings.decode_s)
+    return _phase(facts, work, timings.prefilled_tokens, timings.prefill_s, share)
+
+
+def _decode_phase(facts: EngineFacts, timings: RunTimings, energy: Energy) -> Phase:
+    work = None
+    if facts.shape is not None and facts.weights is not None:
+        work = decode(
+            facts.shape,
+            facts.weights,
+            n_steps=timings.decode_steps,
+            start_context_tokens=timings.prompt_tokens,
+        )
+    share = _share(energy, timings.decode_s, timings.prefill_s + timings.decode_s)
+    return _phase(facts, work, timings.decode_steps, timings.decode_s, share)

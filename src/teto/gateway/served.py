@@ -1,0 +1,55 @@
+"""A call while it is being served: what happened so far, from which the receipt is made."""
+
+from dataclasses import dataclass, field
+
+from teto.config import Mode
+from teto.errors import TetoError
+from teto.receipt import CloudRun, LocalRun, Route
+from teto.traffic.task import Task
+from teto.triage.admission import Reason
+from teto.wire.chat import ChatRequest
+
+__all__ = ["ServedCall"]
+
+
+@dataclass(slots=True, kw_only=True)
+class ServedCall:
+    """Filled in along the way; `arrived_s` is monotonic, `created_s` is Unix time."""
+
+    id: str
+    request: ChatRequest
+    mode: Mode
+    arrived_s: float
+    created_s: float
+    route: Route = "none"
+    verdict: str = "none"
+    degraded: bool = False
+    status: int = 200
+    finish_reason: str | None = None
+    task: Task = Task.UNKNOWN
+    confidence: float | None = None
+    threshold: float | None = None
+    reasons: list[Reason] = field(default_factory=list)
+    local: LocalRun | None = None
+    cloud: CloudRun | None = None
+    first_token_s: float | None = None
+
+    def note(self, code: str, text: str) -> None:
+        """Add a reason."""
+        self.reasons.append(Reason(code=code, text=text))
+
+    def fail(self, error: TetoError, status: int) -> None:
+        """The call ends with an error."""
+        self.status = status
+        if not self.reasons or self.reasons[-1].code != error.code:
+            self.note(error.code, str(error))
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The response headers that say what was decided."""
+        headers = {
+            "x-teto-route": self.route,
+            "x-teto-reason": self.reasons[-1].code if self.reasons else "none",
+            "x-teto-receipt": self.id,
+        }
+        return {**headers, "x-teto-degraded": "true"} if self.degraded else headers

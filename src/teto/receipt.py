@@ -1,0 +1,111 @@
+"""A served call with its decision and its price: what ledger, gateway, book and audit share."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from teto.physics.cost import Cost
+from teto.physics.energy import Energy
+from teto.traffic.tokens import TokenVector
+from teto.triage.admission import Reason
+
+__all__ = ["CloudRun", "DecisionRecord", "LocalRun", "Phase", "Receipt", "Route", "RunOutcome"]
+
+Route = Literal["local", "cloud", "none"]
+RunOutcome = Literal["kept", "discarded", "shadow", "cancelled", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """Prefill or decode of one run.
+
+    `bytes_read` and `flops` come from the model's shape and tensors, `ceiling_s` is the least time this device
+    could take for them, `bound` names the limit that sets it, or `unexplained` when more than 30 % of the
+    measured time is above that limit; the four are None where the engine does not show its model file.
+    """
+
+    tokens: int
+    seconds: float
+    bytes_read: float | None
+    flops: float | None
+    ceiling_s: float | None
+    bound: str | None
+    energy: Energy
+
+    @property
+    def ceiling_fraction(self) -> float | None:
+        """The measured speed as a fraction of the ceiling."""
+        if self.ceiling_s is None or self.seconds <= 0:
+            return None
+        return self.ceiling_s / self.seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalRun:
+    """What the engine did for a call, whether or not its answer was used."""
+
+    engine: str
+    model: str
+    fingerprint: str
+    outcome: RunOutcome
+    finish_reason: str | None
+    prompt_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    count_source: str
+    queue_s: float
+    prefill: Phase | None
+    decode: Phase | None
+    energy: Energy
+    answer_sha256: str | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudRun:
+    """What an upstream did for a call."""
+
+    upstream: str
+    model: str
+    status: int | None
+    finish_reason: str | None
+    tokens: TokenVector | None
+    first_token_s: float | None
+    total_s: float
+    cost: Cost
+    answer_sha256: str | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRecord:
+    """Why the call went where it went: the verdict, the figures it rests on, and every reason in order."""
+
+    verdict: str
+    task: str
+    confidence: float | None
+    threshold: float | None
+    calibrated: bool
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """One served call. Times are seconds from its arrival; `created_s` is the Unix time of that."""
+
+    id: str
+    created_s: float
+    mode: str
+    requested_model: str
+    stream: bool
+    route: Route
+    degraded: bool
+    status: int
+    finish_reason: str | None
+    decision: DecisionRecord
+    local: LocalRun | None
+    cloud: CloudRun | None
+    first_token_s: float | None
+    total_s: float
+    energy: Energy
+    cost: Cost
+    cost_had_all_gone_up: Cost
