@@ -96,6 +96,7 @@ serve: setup ## fetch the weights once, then serve on 127.0.0.1:8377 (ARGS are p
 bench: setup ## measure this machine and teto on it, into benchmarks/results/
 	$(BIN)/teto models pull
 	$(BIN)/python benchmarks/serve.py $(ARGS)
+	$(BIN)/python benchmarks/decisions.py
 
 # Only versions and hashes go in: no index, no address. Pins are kept unless ARGS=--upgrade.
 lock: ## write requirements.lock from pyproject.toml (ARGS=--upgrade moves every version)

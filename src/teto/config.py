@@ -83,7 +83,7 @@ class WeightsSettings:
 class PolicySettings:
     """[policy]: when the local model may answer."""
 
-    min_confidence: float = _setting("least mean token probability of a kept answer (uncalibrated)", 0.85)
+    min_confidence: float = _setting("least mean token probability of a kept answer (uncalibrated)", 0.75)
     added_delay_limit_s: float = _setting("longest predicted delay before a local decision", 2.0)
     hold_back_tokens: int = _setting("tokens held back before deciding, when no schema forces the whole answer", 96)
 
@@ -222,32 +222,50 @@ def _environment_values(environment: Mapping[str, str]) -> Iterator[tuple[str, s
                 yield section, key, text, f"environment {name}"
 
 
-def _check(settings: Settings, origins: Mapping[str, Origin]) -> None:
+_Rules = Iterator[tuple[bool, str, str]]
+
+
+def _is_url(text: str) -> bool:
+    return re.fullmatch(r"https?://[^/@\s]+(?:/\S*)?", text) is not None
+
+
+_A_URL: Final = "must be an http(s) URL without a name or password in it"
+
+
+def _rules(settings: Settings) -> _Rules:
     gateway, engine, policy = settings.gateway, settings.engine, settings.policy
-    rules = [
-        (0 <= gateway.port <= 65535, "gateway.port", "must be between 0 and 65535"),
-        (gateway.body_limit_bytes > 0, "gateway.body_limit_bytes", "must be above 0"),
-        (
-            all(re.fullmatch(r"[0-9a-f]{64}", key) for key in gateway.api_key_sha256),
-            "gateway.api_key_sha256",
-            "must hold sha256 digests in hex, never the keys",
-        ),
-        (engine.context_tokens >= 256, "engine.context_tokens", "must be 256 or more"),
-        (1 <= engine.slots <= 32, "engine.slots", "must be between 1 and 32"),
-        (engine.queue_limit >= 0, "engine.queue_limit", "cannot be negative"),
-        (engine.first_token_timeout_s > 0, "engine.first_token_timeout_s", "must be above 0"),
-        (engine.gap_timeout_s > 0, "engine.gap_timeout_s", "must be above 0"),
-        (
-            engine.kind != "external" or bool(engine.base_url and engine.model),
-            "engine.kind",
-            "external needs engine.base_url and engine.model",
-        ),
-        (0 < policy.min_confidence <= 1, "policy.min_confidence", "must be above 0 and at most 1"),
-        (policy.added_delay_limit_s > 0, "policy.added_delay_limit_s", "must be above 0"),
-        (policy.hold_back_tokens >= 1, "policy.hold_back_tokens", "must be 1 or more"),
-        (settings.power.mean_power_w >= 0, "power.mean_power_w", "cannot be negative"),
-    ]
-    for holds, name, rule in rules:
+    yield 0 <= gateway.port <= 65535, "gateway.port", "must be between 0 and 65535"
+    yield gateway.body_limit_bytes > 0, "gateway.body_limit_bytes", "must be above 0"
+    digests = all(re.fullmatch(r"[0-9a-f]{64}", key) for key in gateway.api_key_sha256)
+    yield digests, "gateway.api_key_sha256", "must hold sha256 digests in hex, never the keys"
+    yield engine.context_tokens >= 256, "engine.context_tokens", "must be 256 or more"
+    yield 1 <= engine.slots <= 32, "engine.slots", "must be between 1 and 32"
+    yield engine.queue_limit >= 0, "engine.queue_limit", "cannot be negative"
+    yield engine.first_token_timeout_s > 0, "engine.first_token_timeout_s", "must be above 0"
+    yield engine.gap_timeout_s > 0, "engine.gap_timeout_s", "must be above 0"
+    if engine.kind == "external":
+        named = bool(engine.base_url and engine.model)
+        yield named, "engine.kind", "external needs engine.base_url and engine.model"
+        yield _is_url(engine.base_url), "engine.base_url", _A_URL
+    yield 0 < policy.min_confidence <= 1, "policy.min_confidence", "must be above 0 and at most 1"
+    yield policy.added_delay_limit_s > 0, "policy.added_delay_limit_s", "must be above 0"
+    yield policy.hold_back_tokens >= 1, "policy.hold_back_tokens", "must be 1 or more"
+    yield settings.power.mean_power_w >= 0, "power.mean_power_w", "cannot be negative"
+    for name, upstream in settings.upstreams.items():
+        yield from _upstream_rules(f"upstreams.{name}", upstream)
+
+
+def _upstream_rules(dotted: str, upstream: UpstreamSettings) -> _Rules:
+    yield _is_url(upstream.base_url), f"{dotted}.base_url", _A_URL
+    for key in ("connect_timeout_s", "first_token_timeout_s", "gap_timeout_s", "total_timeout_s"):
+        yield getattr(upstream, key) > 0, f"{dotted}.{key}", "must be above 0"
+    for key in ("usd_per_mtok_in", "usd_per_mtok_out"):
+        price = getattr(upstream, key)
+        yield price is None or (price.is_finite() and price >= 0), f"{dotted}.{key}", "cannot be negative"
+
+
+def _check(settings: Settings, origins: Mapping[str, Origin]) -> None:
+    for holds, name, rule in _rules(settings):
         if not holds:
             raise ConfigError(f"{origins.get(name, 'settings')}: {name} {rule}.", fix="See `teto config`.")
     for index, route in enumerate(settings.routes):
@@ -257,12 +275,6 @@ def _check(settings: Settings, origins: Mapping[str, Origin]) -> None:
                 fix=_near(route.upstream, settings.upstreams)
                 if settings.upstreams
                 else "Add an [upstreams.NAME] table.",
-            )
-    for name, upstream in settings.upstreams.items():
-        if not re.match(r"https?://[^/@]+", upstream.base_url):
-            raise ConfigError(
-                f"upstreams.{name}.base_url = {upstream.base_url!r} is no http(s) URL.",
-                fix="Give its base URL.",
             )
 
 

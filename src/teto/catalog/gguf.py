@@ -78,7 +78,7 @@ def _shape(name: str, architecture: str, fields: Any, tensors: Any) -> Shape:
     def field(key: str) -> int:
         found = fields.get(f"{architecture}.{key}")
         if found is None:
-            raise WeightsError(f"The file has no field {architecture}.{key}.", fix="Convert the model again.")
+            raise KeyError(f"{architecture}.{key}")
         return int(found.contents())
 
     heads, width = field("attention.head_count"), field("embedding_length")
@@ -110,15 +110,15 @@ def read_gguf(path: Path) -> ModelFile:
     try:
         reader = _skipping_reader(path)
         architecture = str(reader.fields["general.architecture"].contents())
-        weights = _weights(reader.tensors)
         unsupported = architecture not in _DENSE or any("_exps." in tensor.name for tensor in reader.tensors)
         if unsupported:
             note = f"architecture {architecture!r} with these tensors is not a dense full-attention decoder"
             return ModelFile(architecture=architecture, shape=None, weights=None, note=note)
+        weights = _weights(reader.tensors)
         shape = _shape(path.stem, architecture, reader.fields, reader.tensors)
     except OSError as error:
         raise WeightsError(f"{path} cannot be read: {error.strerror}.", fix="Check the path.") from None
-    except (ValueError, IndexError, KeyError, StopIteration, struct.error, TypeError) as error:
+    except (ValueError, IndexError, KeyError, StopIteration, struct.error, TypeError, ZeroDivisionError) as error:
         raise WeightsError(
             f"{path} is no complete GGUF file ({type(error).__name__}: {error}).",
             fix="Run `teto models verify`, or pull it again.",

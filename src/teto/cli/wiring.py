@@ -4,7 +4,7 @@ import contextlib
 import importlib.util
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from teto.errors import ConfigError, EngineError
 
 if TYPE_CHECKING:
     from teto.engines.llama import LlamaEngine
+    from teto.engines.llama_process import LlamaSetup
     from teto.engines.tune import Tuning, TuningCache
     from teto.engines.weights import WeightsStore
     from teto.gateway.app import App
@@ -142,7 +143,8 @@ def require_engine_extra() -> None:
         )
 
 
-def _llama_setup(settings: Settings, weights: Path) -> Any:
+def llama_setup(settings: Settings, weights: Path) -> "LlamaSetup":
+    """How the child runs for these settings, before a tuning says how many threads it takes."""
     from teto.engines.llama_process import LlamaSetup
 
     return LlamaSetup(
@@ -160,10 +162,15 @@ def _llama_setup(settings: Settings, weights: Path) -> Any:
 _BATCH_TOKENS = 64  # a cancelled prefill ends at the next batch; larger ones prefill hardly faster on a CPU
 
 
-async def tune_here(settings: Settings, *, again: bool, progress: Progress) -> "Tuning":
-    """The engine's tuning for this machine and the chosen weights, from the cache unless asked to measure again."""
+def may_repack(weights: Path) -> bool:
+    """Whether memory allows a second layout of the weights and still leaves as much free as both take."""
     import psutil
 
+    return bool(psutil.virtual_memory().available > 4 * weights.stat().st_size)
+
+
+async def tune_here(settings: Settings, *, again: bool, progress: Progress) -> "Tuning":
+    """The engine's tuning for this machine and the chosen weights, from the cache unless asked to measure again."""
     from teto.engines import tune as tuning
     from teto.engines.llama_process import child_environment
 
@@ -173,14 +180,12 @@ async def tune_here(settings: Settings, *, again: bool, progress: Progress) -> "
     cached = None if again else cache.load(located.sha256)
     if cached is not None:
         return cached
-    setup = _llama_setup(settings, located.path)
-    size = located.path.stat().st_size
+    setup = llama_setup(settings, located.path)
     found = await tuning.tune(
         lambda variant: tuning.measure_variant(setup, variant, child_environment()),
         weights_sha256=located.sha256,
         cores=tuning.usable_cores(),
-        # The second layout must leave as much memory free as it takes, or it is not worth having.
-        may_repack=psutil.virtual_memory().available > 4 * size,
+        may_repack=may_repack(located.path),
         progress=progress,
     )
     cache.save(found)
@@ -200,7 +205,7 @@ async def _embedded(settings: Settings, progress: Progress) -> "LlamaEngine":
     if tuning_cache().load(located.sha256) is None:
         progress("tuning the engine to this machine, once, in under 15 s ...")
     tuning = await tune_here(settings, again=False, progress=progress)
-    setup = _replace(_llama_setup(settings, located.path), asdict(tuning.variant))
+    setup = replace(llama_setup(settings, located.path), **asdict(tuning.variant))
     facts = EngineFacts(
         name="embedded llama.cpp",
         model=located.entry.id if located.entry is not None else located.path.stem,
@@ -227,12 +232,6 @@ async def _embedded(settings: Settings, progress: Progress) -> "LlamaEngine":
     progress(f"loading {facts.model} ({tuning.variant}) ...")
     await engine.start()
     return engine
-
-
-def _replace(setup: Any, changes: Mapping[str, Any]) -> Any:
-    from dataclasses import replace
-
-    return replace(setup, **changes)
 
 
 async def _external(settings: Settings, progress: Progress) -> "Engine":

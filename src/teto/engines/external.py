@@ -1,6 +1,5 @@
 """Any OpenAI-compatible server as the engine: Ollama, LM Studio, vLLM, llama.cpp, Lemonade, Foundry Local ..."""
 
-import asyncio
 import contextlib
 import hashlib
 import time
@@ -11,12 +10,12 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
+from teto.engines.engine_http import EngineHttp
 from teto.engines.slots import Slots
 from teto.errors import EngineDiedError, EngineError
 from teto.ports import Capability, EngineFacts, EngineState, PromptCount
 from teto.wire.chat import ChatRequest
 from teto.wire.generation import Finish, Piece, RunTimings, TokenLogprob
-from teto.wire.sse import SseSplitter
 from teto.wire.usage import openai_usage
 
 __all__ = ["ExternalEngine", "ExternalSetup"]
@@ -48,7 +47,7 @@ class ExternalEngine:
         self._setup = setup
         self._base_url = setup.base_url.rstrip("/")
         self._slots = Slots(setup.slots, queue_limit=setup.queue_limit)
-        self._session: aiohttp.ClientSession | None = None
+        self._http: EngineHttp | None = None
         self._facts: EngineFacts | None = None
         self._note = "not started"
         self._can_tokenize = True
@@ -59,15 +58,10 @@ class ExternalEngine:
         Raises:
             EngineError: the server cannot be reached, or refuses a plain request.
         """
-        headers = {"Content-Type": "application/json"}
+        headers = {}
         if self._setup.api_key:
             headers["Authorization"] = f"Bearer {self._setup.api_key}"
-        self._session = aiohttp.ClientSession(
-            headers=headers,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=5.0),
-            connector=aiohttp.TCPConnector(limit=0),
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
+        self._http = EngineHttp(headers)
         try:
             context_tokens = await self._context_tokens()
             speeds, has_logprobs = await self._probe_speed()
@@ -92,9 +86,10 @@ class ExternalEngine:
 
     async def close(self) -> None:
         """Close the connections; the server is somebody else's."""
-        if self._session is not None:
-            await self._session.close()
-            self._session, self._note = None, "stopped"
+        http, self._http = self._http, None
+        if http is not None:
+            self._note = "stopped"
+            await http.close()
 
     @property
     def facts(self) -> EngineFacts:
@@ -106,7 +101,7 @@ class ExternalEngine:
     def state(self) -> EngineState:
         """How busy this client keeps it; what others ask of the server is not seen."""
         return EngineState(
-            ready=self._session is not None,
+            ready=self._http is not None,
             active=self._slots.active,
             waiting=self._slots.waiting,
             expected_wait_s=self._slots.expected_wait_s,
@@ -119,7 +114,7 @@ class ExternalEngine:
             messages = orjson.Fragment(bytes(request.raw["messages"]))
             body = {"model": self._setup.model, "messages": messages}
             with contextlib.suppress(EngineError):
-                found = await self._post_json(self._base_url.removesuffix("/v1") + "/tokenize", body)
+                found = await self._call(self._base_url.removesuffix("/v1") + "/tokenize", body)
                 count = found.get("count") if isinstance(found, dict) else None
                 if isinstance(count, int) and count > 0:
                     return PromptCount(tokens=count, cached_tokens=0, exact=True)
@@ -184,32 +179,25 @@ class ExternalEngine:
         )
 
     async def _events(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
-        splitter = SseSplitter()
-        limit_s = self._setup.first_token_timeout_s
+        events = self._open().events(
+            f"{self._base_url}/chat/completions",
+            body,
+            first_token_timeout_s=self._setup.first_token_timeout_s,
+            gap_timeout_s=self._setup.gap_timeout_s,
+        )
         try:
-            async with self._open().post(f"{self._base_url}/chat/completions", data=orjson.dumps(body)) as answer:
-                if answer.status != 200:
-                    raise EngineError(f"{self._base_url} answered {answer.status}: {(await answer.text())[:300]}.")
-                while True:
-                    async with asyncio.timeout(limit_s):
-                        chunk = await answer.content.readany()
-                    if not chunk:
-                        break
-                    limit_s = self._setup.gap_timeout_s
-                    for event in splitter.feed(chunk):
-                        if event.data is not None and event.data != b"[DONE]":
-                            yield _checked(event.data)
-        except TimeoutError:
-            raise EngineError(f"{self._base_url} gave no token within {limit_s:g} s.") from None
+            async with contextlib.aclosing(events):
+                async for event in events:
+                    yield event
         except aiohttp.ClientConnectorError as error:
             raise self._unreachable(error) from None
         except aiohttp.ClientError as error:
             raise EngineDiedError(f"The connection to {self._base_url} broke: {error}.") from None
 
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
+    def _open(self) -> EngineHttp:
+        if self._http is None:
             raise EngineError(f"The engine at {self._base_url} is {self._note}.")
-        return self._session
+        return self._http
 
     def _unreachable(self, error: Exception) -> EngineError:
         return EngineError(
@@ -217,22 +205,17 @@ class ExternalEngine:
             fix="Start that server, or correct engine.base_url.",
         )
 
-    async def _post_json(self, url: str, body: Any) -> Any:
+    async def _call(self, url: str, body: Any) -> Any:
         try:
-            async with asyncio.timeout(10.0), self._open().post(url, data=orjson.dumps(body)) as answer:
-                return orjson.loads(await answer.read()) if answer.status == 200 else None
-        except (TimeoutError, aiohttp.ClientError, orjson.JSONDecodeError) as error:
+            return await self._open().call(url, body, timeout_s=10.0)
+        except aiohttp.ClientError as error:
             raise self._unreachable(error) from None
 
     async def _context_tokens(self) -> int:
         """The context that the server's model list states (vLLM, LM Studio, llama.cpp), else the setting's."""
-        try:
-            async with asyncio.timeout(10.0), self._open().get(f"{self._base_url}/models") as answer:
-                listed = orjson.loads(await answer.read()) if answer.status == 200 else {}
-        except (TimeoutError, aiohttp.ClientError) as error:
-            raise self._unreachable(error) from None
-        except orjson.JSONDecodeError:
-            listed = {}
+        listed: Any = {}
+        with contextlib.suppress(EngineError):  # a server without the list may still answer
+            listed = await self._call(f"{self._base_url}/models", None)
         models = listed.get("data", []) if isinstance(listed, dict) else []
         mine: dict[str, Any] = next((model for model in models if model.get("id") == self._setup.model), {})
         stated = (
@@ -286,16 +269,6 @@ class ExternalEngine:
             return bool(orjson.loads("".join(pieces)).get("k") in {"qzx", "vkj"})
         except (EngineError, orjson.JSONDecodeError, AttributeError):
             return False
-
-
-def _checked(data: bytes) -> dict[str, Any]:
-    try:
-        event = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        raise EngineError(f"The engine sent an event that is not JSON: {data[:80]!r}.") from None
-    if not isinstance(event, dict) or "error" in event:
-        raise EngineError(f"The engine reports: {data[:300]!r}.")
-    return event
 
 
 def _tokens(logprobs: Any) -> tuple[TokenLogprob, ...]:

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
-import aiohttp
 import orjson
 
 from teto.engines.llama_process import LlamaProcess
@@ -15,7 +14,6 @@ from teto.errors import EngineError
 from teto.ports import EngineFacts, EngineState, PromptCount
 from teto.wire.chat import ChatRequest
 from teto.wire.generation import Finish, FinishReason, Piece, RunTimings, TokenLogprob
-from teto.wire.sse import SseSplitter
 
 __all__ = ["LlamaEngine", "LlamaLimits"]
 
@@ -82,22 +80,23 @@ class LlamaEngine:
 
     async def _keep_alive(self) -> None:
         loop = asyncio.get_running_loop()
-        backoff_s = _FIRST_BACKOFF_S
+        backoff_s, why = _FIRST_BACKOFF_S, ""
         while True:
-            started_s = loop.time()
             if self._process is not None:
+                started_s = loop.time()
                 await self._process.died.wait()
                 await self._process.stop()
-            self._process, self._note = None, f"its process ended; restarting in {backoff_s:g} s"
-            self._slots.forget()
-            if loop.time() - started_s > _HEALTHY_AFTER_S:
-                backoff_s = _FIRST_BACKOFF_S
+                self._process, why = None, "its process ended"
+                self._slots.forget()
+                if loop.time() - started_s > _HEALTHY_AFTER_S:
+                    backoff_s = _FIRST_BACKOFF_S
+            self._note = f"{why}; restarting in {backoff_s:g} s"
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _LAST_BACKOFF_S)
             try:
                 self._process, self._note = await self._start_process(), ""
             except EngineError as error:
-                self._note = f"cannot restart: {error}"
+                why = f"it cannot restart: {error}"
 
     @property
     def facts(self) -> EngineFacts:
@@ -146,8 +145,14 @@ class LlamaEngine:
             slot.cached = []  # unknown until the run ends well
             body = self._completion_body(request, tokens, slot, output_limit_tokens)
             generated: list[int] = []
-            async with contextlib.aclosing(self._stream(self._running(), body)) as events:
-                async for event in events:
+            stream = self._running().events(
+                "/completion",
+                body,
+                first_token_timeout_s=self._limits.first_token_timeout_s,
+                gap_timeout_s=self._limits.gap_timeout_s,
+            )
+            async with contextlib.aclosing(stream):
+                async for event in stream:
                     generated += event.get("tokens", ())
                     if event.get("stop"):
                         slot.cached = tokens + generated[:-1]
@@ -175,35 +180,6 @@ class LlamaEngine:
         if request.json_schema is not None:
             body["json_schema"] = request.json_schema
         return body
-
-    async def _stream(self, process: LlamaProcess, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
-        splitter = SseSplitter()
-        limit_s = self._limits.first_token_timeout_s
-        try:
-            async with process.open("/completion", body) as answer:
-                while True:
-                    async with asyncio.timeout(limit_s):
-                        chunk = await answer.content.readany()
-                    if not chunk:
-                        break
-                    limit_s = self._limits.gap_timeout_s
-                    for event in splitter.feed(chunk):
-                        if event.data is not None:
-                            yield _checked(orjson.loads(event.data))
-        except TimeoutError:
-            raise EngineError(
-                f"The engine gave no token within {limit_s:g} s.", fix="See engine.first_token_timeout_s."
-            ) from None
-        except aiohttp.ClientError as error:
-            raise await process.explain(error) from None
-        if process.died.is_set():
-            raise process.died_error()
-
-
-def _checked(event: dict[str, Any]) -> dict[str, Any]:
-    if "error" in event:
-        raise EngineError(f"The engine reports: {event['error'].get('message', event['error'])}.")
-    return event
 
 
 def _piece(event: dict[str, Any]) -> Piece:

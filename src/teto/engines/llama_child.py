@@ -10,6 +10,8 @@ import os
 import sys
 from typing import Any, BinaryIO
 
+from teto.engines.parking import die_with_parent
+
 __all__: list[str] = []
 
 
@@ -41,6 +43,7 @@ def _params(orders: dict[str, Any]) -> Any:
 
 def main() -> None:
     """Serve until standard input ends."""
+    die_with_parent()
     answer: BinaryIO = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # whatever the library prints goes to the log, not into the answer
     orders = json.loads(sys.stdin.buffer.readline())

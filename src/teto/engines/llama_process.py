@@ -7,14 +7,15 @@ import os
 import secrets
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import aiohttp
-import orjson
 
+from teto.engines.engine_http import EngineHttp
+from teto.engines.parking import Parking, can_park
 from teto.errors import EngineDiedError, EngineError
 
 __all__ = ["LlamaProcess", "LlamaSetup", "WaitPolicy", "child_environment"]
@@ -22,6 +23,7 @@ __all__ = ["LlamaProcess", "LlamaSetup", "WaitPolicy", "child_environment"]
 WaitPolicy = Literal["active", "passive"]
 _START_LIMIT_S = 120.0
 _STOP_LIMIT_S = 3.0
+_LOG_LINE_LIMIT = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +43,11 @@ class LlamaSetup:
 class LlamaProcess:
     """A running child. `start` makes it; `died` is set when its process has ended, whoever ended it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, session: aiohttp.ClientSession, log: deque[str]) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, *, key: str) -> None:
         self._process = process
-        self._session = session
-        self._log = log
+        self._http = EngineHttp({"Authorization": f"Bearer {key}"})
+        self._log: deque[str] = deque(maxlen=40)
+        self._parking: Parking | None = None
         self.version = ""
         self.died = asyncio.Event()
         self._tasks = {asyncio.create_task(self._drain_log()), asyncio.create_task(self._watch())}
@@ -67,18 +70,13 @@ class LlamaProcess:
             env={**environment, "OMP_WAIT_POLICY": setup.wait_policy},
             start_new_session=True,  # Ctrl-C reaches the whole group of the terminal: the parent decides
         )
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5.0)
-        session = aiohttp.ClientSession(
-            headers=headers,
-            timeout=timeout,
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=300),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-        )
-        child = cls(process, session, deque(maxlen=40))
+        child = cls(process, key=key)
         try:
             await child._hand_over(setup, key)
+            if setup.wait_policy == "active" and can_park():
+                child._parking = Parking(process.pid)
+                with child._in_use():
+                    pass  # so that it is parked even if nobody asks anything
         except BaseException:
             await child.stop()
             raise
@@ -92,7 +90,8 @@ class LlamaProcess:
             self._process.stdin.write(json.dumps(orders).encode() + b"\n")
             await self._process.stdin.drain()
         try:
-            line = await asyncio.wait_for(self._process.stdout.readline(), _START_LIMIT_S)
+            async with asyncio.timeout(_START_LIMIT_S):
+                line = await self._process.stdout.readline()
         except TimeoutError:
             raise EngineError(
                 f"The engine did not load {setup.weights} within {_START_LIMIT_S:.0f} s.",
@@ -112,14 +111,18 @@ class LlamaProcess:
 
     async def _drain_log(self) -> None:
         assert self._process.stderr is not None  # noqa: S101 - it was asked for as a pipe
-        with contextlib.suppress(ValueError):  # a line longer than the reader's limit
-            async for line in self._process.stderr:
-                self._log.append(line.decode(errors="replace").strip())
-        while await self._process.stderr.read(65536):
-            pass
+        rest = ""
+        while chunk := await self._process.stderr.read(65536):  # not by lines: a long one would be an error
+            *lines, rest = (rest + chunk.decode(errors="replace")).split("\n")
+            self._log.extend(line.strip()[-_LOG_LINE_LIMIT:] for line in lines)
+            rest = rest[-_LOG_LINE_LIMIT:]
+        if rest:
+            self._log.append(rest)
 
     async def _watch(self) -> None:
         await self._process.wait()
+        if self._parking is not None:
+            self._parking.retire()
         self.died.set()
 
     @property
@@ -142,41 +145,60 @@ class LlamaProcess:
             EngineError: an error of the engine, or no answer in time.
         """
         try:
-            async with asyncio.timeout(timeout_s), self.open(path, body) as answer:
-                return await answer.json(content_type=None)
-        except TimeoutError:
-            raise EngineError(f"The engine did not answer {path} within {timeout_s:g} s.") from None
+            with self._in_use():
+                return await self._http.call(f"{self.address}{path}", body, timeout_s=timeout_s)
         except aiohttp.ClientError as error:
-            raise await self.explain(error) from None
+            raise await self._explain(error) from None
 
-    @contextlib.asynccontextmanager
-    async def open(self, path: str, body: Any) -> Any:
-        """Send JSON and leave the answer open; leaving the context closes the connection, which cancels the work."""
-        async with self._session.post(f"{self.address}{path}", data=orjson.dumps(body)) as answer:
-            if answer.status != 200:
-                text = (await answer.text())[:400]
-                raise EngineError(f"The engine answered {path} with {answer.status}: {text}.")
-            yield answer
+    async def events(
+        self, path: str, body: Any, *, first_token_timeout_s: float, gap_timeout_s: float
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Send JSON and read a stream of events; closing it closes the connection, which cancels the work.
 
-    async def explain(self, error: aiohttp.ClientError) -> EngineError:
+        Raises:
+            EngineDiedError: the process ended.
+            EngineError: an error of the engine, or too long without an event.
+        """
+        events = self._http.events(
+            f"{self.address}{path}", body, first_token_timeout_s=first_token_timeout_s, gap_timeout_s=gap_timeout_s
+        )
+        try:
+            with self._in_use():
+                async with contextlib.aclosing(events):
+                    async for event in events:
+                        yield event
+        except aiohttp.ClientError as error:
+            raise await self._explain(error) from None
+        if self.died.is_set():
+            raise self.died_error()
+
+    def _in_use(self) -> contextlib.AbstractContextManager[None]:
+        return self._parking.use() if self._parking is not None else contextlib.nullcontext()
+
+    async def _explain(self, error: aiohttp.ClientError) -> EngineError:
         """What a broken connection means: the process ended, or the engine is in trouble."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.died.wait(), 1.0)
+            async with asyncio.timeout(1.0):
+                await self.died.wait()
         if self.died.is_set():
             return self.died_error()
         return EngineError(f"The connection to the engine broke: {error}.", fix="Send the request again.")
 
     async def stop(self) -> None:
         """End the child: close its standard input, then insist."""
-        await self._session.close()
+        if self._parking is not None:
+            self._parking.wake()
+        await self._http.close()
         if self._process.stdin is not None:
             self._process.stdin.close()
         for insist in (None, self._process.terminate, self._process.kill):
             if insist is not None:
                 with contextlib.suppress(ProcessLookupError):
                     insist()
+            # Not wait_for: before Python 3.12 it swallows a cancellation that comes just as the child ends.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.died.wait(), _STOP_LIMIT_S)
+                async with asyncio.timeout(_STOP_LIMIT_S):
+                    await self.died.wait()
                 break
         await asyncio.gather(*self._tasks, return_exceptions=True)
 

@@ -34,7 +34,7 @@ class Slots:
         self._free = [Slot(index) for index in range(count)]
         self._all = list(self._free)
         self._queue_limit = queue_limit
-        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._waiters: deque[asyncio.Future[Slot]] = deque()
         self._held_s: float | None = None
 
     @property
@@ -50,7 +50,7 @@ class Slots:
     @property
     def expected_wait_s(self) -> float:
         """What a new request would wait: nothing when a slot is free, else its place times the mean hold."""
-        if self._free and not self._waiters:
+        if self._free:
             return 0.0
         return (self.waiting + 1) * (self._held_s or 0.0) / len(self._all)
 
@@ -71,9 +71,7 @@ class Slots:
         Raises:
             EngineBusyError: the queue is full.
         """
-        await self._wait()
-        slot = max(self._free, key=lambda free: shared_prefix(free.cached, prompt))
-        self._free.remove(slot)
+        slot = await self._take(prompt)
         loop = asyncio.get_running_loop()
         start_s = loop.time()
         try:
@@ -82,32 +80,34 @@ class Slots:
             held_s = loop.time() - start_s
             mean_s = held_s if self._held_s is None else self._held_s
             self._held_s = mean_s + _SMOOTHING * (held_s - mean_s)
-            self._free.append(slot)
-            self._wake()
+            self._give(slot)
 
-    async def _wait(self) -> None:
-        if self._free and not self._waiters:
-            return
+    async def _take(self, prompt: Sequence[int]) -> Slot:
+        if self._free:
+            slot = max(self._free, key=lambda free: shared_prefix(free.cached, prompt))
+            self._free.remove(slot)
+            return slot
         if self.waiting >= self._queue_limit:
             raise EngineBusyError(
                 f"{self.active} answers are being generated and {self.waiting} wait: the queue is full.",
                 fix="Try again, raise engine.queue_limit, or let it go to a cloud.",
             )
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         try:
-            await waiter
+            return await waiter
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
-                self._wake()  # the place was given to us at the moment we left: pass it on
-            else:
+            if waiter in self._waiters:
                 self._waiters.remove(waiter)
+            elif not waiter.cancelled():
+                self._give(waiter.result())  # it was given to us at the moment we left: pass it on
             raise
 
-    def _wake(self) -> None:
-        # As many as there are free slots may go on; one that was woken leaves the queue at once.
-        while self._waiters and self._free:
+    def _give(self, slot: Slot) -> None:
+        # Straight into the hands of the first who waits: a free slot beside a queue could be taken by a newcomer.
+        while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
-                waiter.set_result(None)
+                waiter.set_result(slot)
                 return
+        self._free.append(slot)

@@ -132,9 +132,9 @@ class _Search:
         return time.monotonic() - self._start_s
 
     async def attempt(self, variant: Variant) -> None:
-        """Measure it, unless it was measured or the time left is shorter than the longest attempt."""
+        """Measure it, unless it was measured, or others were and the time left is shorter than the longest attempt."""
         begin_s = time.monotonic()
-        if variant in self.tried or begin_s + self._longest_s > self._end_s:
+        if variant in self.tried or (self.tried and begin_s + self._longest_s > self._end_s):
             return
         try:
             measured, self.version = await self._measure(variant)

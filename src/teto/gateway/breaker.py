@@ -14,7 +14,8 @@ _LAST_PAUSE_S: Final = 60.0
 class Breaker:
     """Opens after three failures in a row; after a pause one request at a time may try, and success closes it.
 
-    The pause doubles with each failed try, so a cloud that comes and goes is not flapped upon.
+    The pause doubles with each failed try, so a cloud that comes and goes is not flapped upon; requests that were
+    under way when it opened fail without prolonging it.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -22,26 +23,31 @@ class Breaker:
         self._failures = 0
         self._pause_s = _FIRST_PAUSE_S
         self._retry_at_s = 0.0
+        self._trying = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a request would be turned away now; asking takes nothing."""
+        return self._failures >= _FAILURES_TO_OPEN and self._clock.monotonic_s() < self._retry_at_s
 
     def allows(self) -> bool:
         """Whether a request may try now; when the breaker is open, saying yes takes the one try."""
-        if self._failures < _FAILURES_TO_OPEN:
-            return True
-        now_s = self._clock.monotonic_s()
-        if now_s < self._retry_at_s:
+        if self.is_open:
             return False
-        self._retry_at_s = now_s + self._pause_s
+        if self._failures >= _FAILURES_TO_OPEN:
+            self._trying = True
+            self._retry_at_s = self._clock.monotonic_s() + self._pause_s
         return True
 
     def succeeded(self) -> None:
         """The cloud answered."""
-        self._failures, self._pause_s = 0, _FIRST_PAUSE_S
+        self._failures, self._pause_s, self._trying = 0, _FIRST_PAUSE_S, False
 
     def failed(self) -> None:
         """The cloud did not answer, or answered that it cannot."""
         self._failures += 1
-        if self._failures == _FAILURES_TO_OPEN:
-            self._retry_at_s = self._clock.monotonic_s() + self._pause_s
-        elif self._failures > _FAILURES_TO_OPEN:
+        if self._trying:
             self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S)
+        if self._trying or self._failures == _FAILURES_TO_OPEN:
             self._retry_at_s = self._clock.monotonic_s() + self._pause_s
+        self._trying = False

@@ -1,6 +1,7 @@
 """Serves chat completions: the life of each request, then its receipt, then its last bytes."""
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Coroutine
 from typing import Any
@@ -19,6 +20,7 @@ from teto.wire.sse import sse
 
 __all__ = ["ChatService"]
 
+_LOG = logging.getLogger(__name__)
 _CLIENT_GONE = 499  # what is written down for a client that left; nobody is there to read it
 
 
@@ -56,6 +58,12 @@ class ChatService:
         except TetoError as error:
             await self._fail(call, target, exchange, error)
             return
+        except Exception as fault:  # noqa: BLE001 - see below
+            # A defect of ours: the client gets an answer and the call a receipt all the same.
+            _LOG.exception("receipt %s", call.id)
+            internal = TetoError(f"The gateway failed: {type(fault).__name__}.", fix="Its log has the details.")
+            await self._fail(call, target, exchange, internal)
+            return
         await self._settle(call, target)
         await exchange.close(closing, call.headers)
         if life.shadow is not None:
@@ -80,18 +88,20 @@ class ChatService:
 
     async def _settle(self, call: ServedCall, target: Target) -> None:
         parts = self._parts
+        if call.total_s is None:
+            call.total_s = parts.clock.monotonic_s() - call.arrived_s
         receipt = make_receipt(
             call,
-            now_s=parts.clock.monotonic_s(),
+            total_s=call.total_s,
             cloud=target.upstream,
             cloud_model=target.upstream_model,
             price=parts.price,
         )
         await parts.ledger.append(receipt)
 
-    async def _settle_shadow(self, shadow: asyncio.Task[None], call: ServedCall, target: Target) -> None:
+    async def _settle_shadow(self, shadow: asyncio.Task[ServedCall], call: ServedCall, target: Target) -> None:
         """The receipt again, once the shadow's decision is known: the client did not wait for it."""
-        await asyncio.gather(shadow, return_exceptions=True)
+        call.adopt(await shadow)
         await self._settle(call, target)
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:

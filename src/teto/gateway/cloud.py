@@ -133,15 +133,18 @@ class CloudAttempt:
             self._finish_reason = choice.finish_reason or self._finish_reason
             delta = choice.delta or choice.message or _Delta()
             if delta.content or delta.reasoning_content or delta.tool_calls:
-                if self._first_s is None:
-                    self._first_s = self._clock.monotonic_s()
+                self._mark_first_token()
                 if isinstance(delta.content, str):
                     self._digest.update(delta.content.encode())
         return body
 
+    def _mark_first_token(self) -> None:
+        if self._first_s is None and self._call.request.stream:
+            self._first_s = self._clock.monotonic_s()
+            self._call.first_token_s = self._first_s - self._call.arrived_s
+
     def account(self, note: str = "") -> CloudRun:
         """What the upstream did, as far as it got."""
-        first_s = None if self._first_s is None or not self._call.request.stream else self._first_s - self._start_s
         if self._tokens is not None:
             cost = self._price(self._upstream, self._model, self._tokens, self._call.created_s)
         else:
@@ -152,7 +155,7 @@ class CloudAttempt:
             status=self._status,
             finish_reason=self._finish_reason,
             tokens=self._tokens,
-            first_token_s=first_s,
+            first_token_s=None if self._first_s is None else self._first_s - self._start_s,
             total_s=self._clock.monotonic_s() - self._start_s,
             cost=cost,
             answer_sha256=self._digest.hexdigest() if self._finish_reason is not None else None,

@@ -6,7 +6,7 @@ admission → local attempt, held back → keep: release it
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from teto.config import GatewaySettings, PolicySettings
 from teto.errors import (
@@ -16,6 +16,7 @@ from teto.errors import (
     UnavailableError,
     UpstreamError,
     UpstreamStatusError,
+    UpstreamUnreachableError,
 )
 from teto.gateway.breaker import Breaker
 from teto.gateway.cloud import CloudAttempt, Price
@@ -69,9 +70,9 @@ class Life:
         self._call = call
         self._target = target
         self._exchange = exchange
-        self._breaker = breakers[target.upstream.facts.name] if target.upstream is not None else None
+        self._breakers = breakers
         self._prompt_tokens = 0
-        self.shadow: asyncio.Task[None] | None = None
+        self.shadow: asyncio.Task[ServedCall] | None = None
 
     async def run(self) -> Closing:
         """Answer the request.
@@ -99,7 +100,14 @@ class Life:
         if admission is not None and admission.admissible and (admission.in_time or cloud is None):
             attempt = self._attempt()
             if await self._decide(attempt, admission, bounded=cloud is not None):
-                return await self._release(attempt)
+                try:
+                    return await self._release(attempt)
+                except EngineError as error:
+                    if self._exchange.started:
+                        raise
+                    self._call.note(error.code, str(error))  # nothing was shown, so it may still go up
+        elif admission is not None and admission.objection is not None:
+            self._call.decisive = admission.objection.code
         self._call.verdict = "escalate"
         if cloud is None:
             return await self._without_cloud(admission, attempt, None)
@@ -125,7 +133,9 @@ class Life:
     async def _observe(self) -> Closing:
         self._call.note("observe", "Observe mode: the cloud answers, the local decision is recorded beside it.")
         cloud = self._required_cloud()
-        self.shadow = asyncio.create_task(self._decide_in_shadow())
+        beside = replace(self._call, reasons=[])
+        life = Life(self._parts, self._breakers, beside, self._target, self._exchange)
+        self.shadow = asyncio.create_task(life.decide_in_shadow())
         try:
             return await self._go_up(cloud)
         except BaseException:
@@ -133,21 +143,21 @@ class Life:
             await asyncio.gather(self.shadow, return_exceptions=True)
             raise
 
-    async def _decide_in_shadow(self) -> None:
+    async def decide_in_shadow(self) -> ServedCall:
+        """Decide as `auto` would, release nothing, and give what happened."""
         admission = await self._admission()
-        if admission is None or not admission.admissible:
-            self._call.verdict = "escalate"
-            return
+        self._call.verdict = "escalate"
+        if admission is None or admission.objection is not None:
+            return self._call
         attempt = self._attempt()
         try:
-            kept = await self._decide(attempt, admission, bounded=True)
-            self._call.verdict = "keep" if kept else "escalate"
-            if kept:
+            if await self._decide(attempt, admission, bounded=True):
                 await attempt.hold_back(None)  # to the end, so that the two answers can be compared
         except EngineError as error:
             self._call.note(error.code, str(error))
         finally:
             await self._discard(attempt, "shadow")
+        return self._call
 
     # -- admission and decision ----------------------------------------------------------------------------------
 
@@ -212,9 +222,13 @@ class Life:
         except EngineError as error:
             self._call.note(error.code, str(error))
             return False
+        except asyncio.CancelledError:
+            await self._discard(attempt, "cancelled")
+            raise
         answer = Answer(pieces=attempt.pieces, finish_reason=attempt.finish.reason if attempt.finish else None)
         decision = decide(admission, answer, schema=schema, min_confidence=self._parts.policy.min_confidence)
         self._call.reasons += decision.reasons
+        self._call.decisive = decision.reasons[-1].code
         self._call.threshold = decision.threshold
         self._call.confidence = decision.confidence.mean_probability if decision.confidence else None
         self._call.verdict = decision.verdict
@@ -252,9 +266,14 @@ class Life:
     async def _discard(self, attempt: LocalAttempt, outcome: RunOutcome) -> None:
         """Stop the attempt if it still runs, and account for it."""
         await attempt.stop()
-        self._call.local = attempt.account(outcome, prompt_tokens=self._prompt_tokens)
+        self._call.local = attempt.account("failed" if attempt.failed else outcome, prompt_tokens=self._prompt_tokens)
 
     async def _go_up(self, cloud: Upstream) -> Closing:
+        breaker = self._breakers[cloud.facts.name]
+        if not breaker.allows():
+            raise UpstreamUnreachableError(
+                f"The cloud {cloud.facts.name!r} is down and is retried soon.", upstream=cloud.facts.name
+            )
         attempt = CloudAttempt(self._call, self._target, cloud, clock=self._parts.clock, price=self._parts.price)
         note = "cancelled"
         try:
@@ -262,11 +281,14 @@ class Life:
             note = ""
         except UpstreamError as error:
             note = str(error)
-            self._tell_breaker(up=isinstance(error, UpstreamStatusError) and error.passes_through)
+            if isinstance(error, UpstreamStatusError) and error.passes_through:
+                breaker.succeeded()
+            else:
+                breaker.failed()
             raise
         finally:
             self._call.cloud = attempt.account(note)
-        self._tell_breaker(up=True)
+        breaker.succeeded()
         self._call.route = "cloud"
         self._call.finish_reason = self._call.cloud.finish_reason
         return closing
@@ -296,27 +318,18 @@ class Life:
             fix="Configure an upstream in teto.toml, or set gateway.degraded to best_effort.",
         )
 
-    def _tell_breaker(self, *, up: bool) -> None:
-        if self._breaker is None:
-            return
-        if up:
-            self._breaker.succeeded()
-        else:
-            self._breaker.failed()
-
     # -- clouds --------------------------------------------------------------------------------------------------
 
     def _open_cloud(self) -> Upstream | None:
         """The cloud this request may go up to now; None, with its reason noted, when there is none."""
-        if self._target.upstream is None or self._breaker is None:
+        cloud = self._target.upstream
+        if cloud is None:
             self._call.note("no_cloud", "No cloud is configured.")
             return None
-        if not self._breaker.allows():
-            self._call.note(
-                "cloud_down", f"The cloud {self._target.upstream.facts.name!r} is down and is retried soon."
-            )
+        if self._breakers[cloud.facts.name].is_open:
+            self._call.note("cloud_down", f"The cloud {cloud.facts.name!r} is down and is retried soon.")
             return None
-        return self._target.upstream
+        return cloud
 
     def _required_cloud(self) -> Upstream:
         cloud = self._open_cloud()

@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
+from teto.errors import EngineError
 from teto.physics.energy import Energy, derived_energy, unknown_energy
 from teto.physics.roofline import Work, ceiling, decode, prefill
 from teto.ports import Clock, Engine, EngineFacts, PowerMeter, PowerReading
@@ -35,6 +36,8 @@ class LocalAttempt:
         self._start_power = tools.power.read()
         self._first_s: float | None = None
         self._end_s: float | None = None
+        self._end_power: PowerReading | None = None
+        self.failed = False
         self.pieces: list[Piece] = []
         self.finish: Finish | None = None
 
@@ -61,19 +64,24 @@ class LocalAttempt:
         """The next piece, which is also kept in `pieces`; None at the end."""
         if self.finish is not None:
             return None
-        event = await anext(self._stream)
-        now_s = self._tools.clock.monotonic_s()
+        try:
+            event = await anext(self._stream)
+        except EngineError:
+            self.failed = True
+            raise
         if isinstance(event, Finish):
-            self.finish, self._end_s = event, now_s
+            self.finish = event
             await self.stop()
             return None
-        self._first_s = self._first_s if self._first_s is not None else now_s
+        self._first_s = self._first_s if self._first_s is not None else self._tools.clock.monotonic_s()
         self.pieces.append(event)
         return event
 
     async def stop(self) -> None:
         """Stop the engine's work on this request; nothing if it has ended."""
-        self._end_s = self._end_s if self._end_s is not None else self._tools.clock.monotonic_s()
+        if self._end_s is None:
+            self._end_s = self._tools.clock.monotonic_s()
+            self._end_power = self._tools.power.read()
         await self._stream.aclose()
 
     def account(self, outcome: RunOutcome, *, prompt_tokens: int, note: str = "") -> LocalRun:
@@ -116,7 +124,8 @@ class LocalAttempt:
         )
 
     def _energy(self, busy_s: float) -> Energy:
-        end_power = self._tools.power.read()
+        # What is drawn after the run, while its answer waits for a cloud that then fails, is not the run's.
+        end_power = self._end_power or self._tools.power.read()
         measured = _difference(self._start_power, end_power)
         if measured is not None:
             return measured

@@ -30,13 +30,22 @@ class ServedCall:
     confidence: float | None = None
     threshold: float | None = None
     reasons: list[Reason] = field(default_factory=list)
+    decisive: str = "none"  # the code of the reason that settled it
     local: LocalRun | None = None
     cloud: CloudRun | None = None
     first_token_s: float | None = None
+    total_s: float | None = None  # set once: a shadow that ends later does not make the answer slower
 
     def note(self, code: str, text: str) -> None:
-        """Add a reason."""
+        """Add a reason that settles the call, until a later one does."""
         self.reasons.append(Reason(code=code, text=text))
+        self.decisive = code
+
+    def adopt(self, shadow: "ServedCall") -> None:
+        """Take over what was decided beside it, while the cloud answered."""
+        self.verdict, self.task, self.local = shadow.verdict, shadow.task, shadow.local
+        self.confidence, self.threshold = shadow.confidence, shadow.threshold
+        self.reasons += shadow.reasons
 
     def fail(self, error: TetoError, status: int) -> None:
         """The call ends with an error."""
@@ -49,7 +58,7 @@ class ServedCall:
         """The response headers that say what was decided."""
         headers = {
             "x-teto-route": self.route,
-            "x-teto-reason": self.reasons[-1].code if self.reasons else "none",
+            "x-teto-reason": self.decisive,
             "x-teto-receipt": self.id,
         }
         return {**headers, "x-teto-degraded": "true"} if self.degraded else headers

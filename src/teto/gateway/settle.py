@@ -43,8 +43,10 @@ def _cost_had_all_gone_up(call: ServedCall, cloud: Upstream | None, model: str, 
     return Cost(usd=cost.usd, note=f"{cost.note}; {tokens.rule}")
 
 
-def make_receipt(call: ServedCall, *, now_s: float, cloud: Upstream | None, cloud_model: str, price: Price) -> Receipt:
-    """The receipt of a call that ended at the monotonic time `now_s`."""
+def make_receipt(
+    call: ServedCall, *, total_s: float, cloud: Upstream | None, cloud_model: str, price: Price
+) -> Receipt:
+    """The receipt of a call that took `total_s` from its arrival."""
     energy = call.local.energy if call.local is not None else unknown_energy("an API does not say what it draws")
     return Receipt(
         id=call.id,
@@ -67,7 +69,7 @@ def make_receipt(call: ServedCall, *, now_s: float, cloud: Upstream | None, clou
         local=call.local,
         cloud=call.cloud,
         first_token_s=call.first_token_s,
-        total_s=now_s - call.arrived_s,
+        total_s=total_s,
         energy=energy,
         cost=_cost(call),
         cost_had_all_gone_up=_cost_had_all_gone_up(call, cloud, cloud_model, price),

@@ -33,25 +33,34 @@ _Job = tuple[Receipt, asyncio.Future[None], asyncio.AbstractEventLoop]
 
 
 def _open(path: Path) -> sqlite3.Connection:
+    """A connection to the ledger, made if it is new; one thread at a time may use it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        connection = sqlite3.connect(path, timeout=10.0)
-        connection.execute("PRAGMA journal_mode = WAL")
-        # A killed process loses nothing that was committed; a power cut may lose the last moments.
-        connection.execute("PRAGMA synchronous = NORMAL")
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version not in {0, _VERSION}:
-            connection.close()
-            raise ConfigError(
-                f"{path} is a ledger of version {version}; this teto reads version {_VERSION}.",
-                fix="Move it away or set ledger.path.",
-            )
-        connection.executescript(_SCHEMA)
-        connection.execute(f"PRAGMA user_version = {_VERSION}")
+        path.touch(mode=0o600)  # before SQLite makes it: the log beside it takes its mode
         path.chmod(0o600)
+        connection = sqlite3.connect(path, timeout=10.0, check_same_thread=False)
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
     except (sqlite3.Error, OSError) as error:
         raise ConfigError(f"The ledger {path} cannot be opened: {error}.", fix="Check ledger.path.") from None
     return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    # A killed process loses nothing that was committed; a power cut may lose the last moments.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version not in {0, _VERSION}:
+        raise ConfigError(
+            f"{path} is a ledger of version {version}; this teto reads version {_VERSION}.",
+            fix="Move it away or set ledger.path.",
+        )
+    connection.executescript(_SCHEMA)
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 
 class SqliteLedger:
@@ -59,7 +68,7 @@ class SqliteLedger:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        _open(path).close()
+        self._connection = _open(path)  # from here on the writer's own
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = False
         self._writer = threading.Thread(target=self._write, name="teto-ledger", daemon=True)
@@ -75,8 +84,7 @@ class SqliteLedger:
         await done
 
     def _write(self) -> None:
-        connection = _open(self._path)
-        with contextlib.closing(connection):
+        with contextlib.closing(self._connection):
             while (job := self._jobs.get()) is not None:
                 jobs, stop = [job], False
                 while len(jobs) < _MOST_IN_ONE_COMMIT:
@@ -88,17 +96,16 @@ class SqliteLedger:
                         stop = True
                         break
                     jobs.append(another)
-                self._commit(connection, jobs)
+                self._commit(jobs)
                 if stop:
                     return
 
-    @staticmethod
-    def _commit(connection: sqlite3.Connection, jobs: Sequence[_Job]) -> None:
+    def _commit(self, jobs: Sequence[_Job]) -> None:
         rows = [(r.id, r.created_s, r.route, r.status, msgspec.json.encode(r)) for r, _, _ in jobs]
         error: Exception | None = None
         try:
-            with connection:
-                connection.executemany("INSERT OR REPLACE INTO receipts VALUES (?, ?, ?, ?, ?)", rows)
+            with self._connection:
+                self._connection.executemany("INSERT OR REPLACE INTO receipts VALUES (?, ?, ?, ?, ?)", rows)
         except sqlite3.Error as fault:
             error = TetoError(f"A receipt could not be written: {fault}.", fix="Check the disk of ledger.path.")
         for _, done, loop in jobs:

@@ -10,11 +10,13 @@ __all__ = ["PowercapMeter"]
 class PowercapMeter:
     """Sums the energy of all packages under a powercap folder; counters that wrap are unwrapped.
 
-    The boundary is the CPU package: neither memory on most machines, nor disk, screen or power supply.
+    The boundary is the CPU package: neither memory on most machines, nor disk, screen or power supply. A laptop
+    also shows a zone of the whole platform (psys), which contains the package: it is not added to it.
     """
 
     def __init__(self, folder: Path = Path("/sys/class/powercap")) -> None:
-        self._packages = sorted(folder.glob("intel-rapl:[0-9]")) if folder.is_dir() else []
+        zones = sorted(folder.glob("intel-rapl:*")) if folder.is_dir() else []
+        self._packages = [zone for zone in zones if _zone_name(zone).startswith("package")]
         self._folder = folder
         self._last_uj: dict[Path, int] = {}
         self._total_uj = 0
@@ -40,3 +42,10 @@ class PowercapMeter:
         wrapped = int((package / "max_energy_range_uj").read_text()) if now < before else 0
         self._total_uj += now - before + wrapped
         self._last_uj[package] = now
+
+
+def _zone_name(zone: Path) -> str:
+    try:
+        return (zone / "name").read_text()
+    except OSError:
+        return ""

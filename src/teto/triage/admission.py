@@ -83,6 +83,16 @@ class Admission:
         """Whether the local model may answer at all."""
         return self.able and self.closed
 
+    @property
+    def objection(self) -> Reason | None:
+        """The gravest reason against a local attempt: the engine cannot, the task is open, or it takes too long."""
+        if self.able and self.closed and self.in_time:
+            return None
+        task, *obstacles, timing = self.reasons
+        if obstacles:
+            return obstacles[0]
+        return timing if self.closed else task
+
 
 def _plain_schema(schema: Any) -> str | None:
     """The first key that the grammar may not carry exactly, or None."""

@@ -10,8 +10,10 @@ from teto.wire.generation import Piece, TokenLogprob
 
 __all__ = ["Confidence", "confidence_of", "evidence_tokens"]
 
-# The values of a flat JSON answer: strings, numbers and words that stand behind a colon, a bracket or a comma.
-_JSON_VALUE: Final = re.compile(r'(?<=[:\[,])\s*("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)(?=\s*[,\]}])')
+# The values of a JSON answer: what stands between the quotes of a string, numbers and words, behind a colon, a
+# bracket or a comma, or alone.
+_VALUE: Final = r'(?:"((?:[^"\\]|\\.)*)"|(-?\d[\d.eE+-]*|true|false|null))'
+_JSON_VALUE: Final = re.compile(rf"\A\s*{_VALUE}\s*\Z|(?<=[:\[,])\s*{_VALUE}(?=\s*[,\]}}])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,8 @@ def evidence_tokens(pieces: Sequence[Piece], *, is_json: bool) -> list[TokenLogp
     """
     if not is_json:
         return [token for piece in pieces for token in piece.tokens if token.text.strip()]
-    spans = [match.span(1) for match in _JSON_VALUE.finditer("".join(piece.text for piece in pieces))]
+    matches = _JSON_VALUE.finditer("".join(piece.text for piece in pieces))
+    spans = [match.span(match.lastindex or 0) for match in matches if match[match.lastindex or 0]]
     kept: list[TokenLogprob] = []
     start = 0
     for piece in pieces:

@@ -40,7 +40,7 @@ class Instruction:
 
 def fold(text: str) -> str:
     """Lower case without accents, so that one pattern serves `análise` and `analise`."""
-    decomposed = unicodedata.normalize("NFKD", text.lower())
+    decomposed = unicodedata.normalize("NFKD", text).lower()
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 

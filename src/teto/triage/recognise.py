@@ -51,7 +51,7 @@ def _unknown(sign: str) -> Recognition:
 
 def _schema_output_tokens(schema: dict[str, object]) -> int:
     fields = schema.get("properties")
-    return 4 + 9 * len(fields) if isinstance(fields, dict) else 48
+    return 3 + 8 * len(fields) if isinstance(fields, dict) else 48
 
 
 def _veto(asked: Instruction) -> str | None:
@@ -90,7 +90,7 @@ def _match(asked: Instruction, schema: dict[str, object] | None) -> Recognition:
 
 def _match_by_verb(asked: Instruction, words: int) -> Recognition:
     if found := REWRITE.search(asked.folded):
-        return _closed(Task.REWRITE, 6 + 2 * words, found.group(0))
+        return _closed(Task.REWRITE, 4 + int(1.6 * words), found.group(0))
     if words > 1 and CHOICE.search(asked.folded) and (found := CLASSIFY.search(asked.folded)):
         return _closed(Task.CLASSIFY, 4, found.group(0))
     if words >= _LEAST_WORDS_TO_EXTRACT_FROM and (found := EXTRACT.search(asked.folded)):

@@ -96,9 +96,11 @@ class HttpUpstream:
 
     async def _status_error(self, response: aiohttp.ClientResponse) -> UpstreamStatusError:
         body = b""
-        with contextlib.suppress(TimeoutError, aiohttp.ClientError):
+        with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
             async with asyncio.timeout(self._setup.gap_timeout_s):
-                body = await response.content.read(_ERROR_BODY_LIMIT_BYTES)
+                # A read gives what has come, not all that was asked for.
+                while part := await response.content.read(_ERROR_BODY_LIMIT_BYTES - len(body)):
+                    body += part
         fix = None
         if response.status in {401, 403}:
             source = self._setup.api_key_env or "no api_key_env is set"
