@@ -179,12 +179,13 @@ def _convert(kind: type, key: str, value: Any, dotted: str, origin: Origin, *, s
             value = str(value)
         return msgspec.convert(value, annotation, strict=strict)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{origin}: {dotted} = {value!r}: {error}.", fix="See `teto config`.") from None
+        means = _field(kind, key, dotted, origin).metadata["help"]
+        raise ConfigError(f"{origin}: {dotted} = {value!r}: {error}.", fix=f"It is the {means}.") from None
 
 
 def _table(value: Any, dotted: str, origin: Origin) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ConfigError(f"{origin}: {dotted} must be a table, found {value!r}.", fix="See `teto config`.")
+        raise ConfigError(f"{origin}: {dotted} must be a table, found {value!r}.", fix=f"Write it as [{dotted}].")
     return value
 
 
@@ -212,7 +213,18 @@ def _file_tables(text: bytes | None, origin: Origin) -> Mapping[str, Any]:
     return tables
 
 
+def _check_section(name: str) -> None:
+    """A variable whose section is nearly one of ours is a slip; any other TETO_ variable is the operator's own."""
+    first, _, rest = name.lower().partition("_")
+    section, _, key = rest.partition("_")
+    near = difflib.get_close_matches(section, _SECTIONS, n=1, cutoff=0.75)
+    if first == "teto" and key and near and section not in _SECTIONS:
+        raise ConfigError(f"environment {name}: unknown section {section!r}.", fix=f"Did you mean {near[0]}?")
+
+
 def _environment_values(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str, Origin]]:
+    for name in environment:
+        _check_section(name)
     for section, kind in _SECTIONS.items():
         prefix = f"TETO_{section.upper()}_"
         for name, text in environment.items():
@@ -262,12 +274,14 @@ def _upstream_rules(dotted: str, upstream: UpstreamSettings) -> _Rules:
     for key in ("usd_per_mtok_in", "usd_per_mtok_out"):
         price = getattr(upstream, key)
         yield price is None or (price.is_finite() and price >= 0), f"{dotted}.{key}", "cannot be negative"
+    both = (upstream.usd_per_mtok_in is None) == (upstream.usd_per_mtok_out is None)
+    yield both, f"{dotted}.usd_per_mtok_in", "and usd_per_mtok_out are stated together, or neither"
 
 
 def _check(settings: Settings, origins: Mapping[str, Origin]) -> None:
     for holds, name, rule in _rules(settings):
         if not holds:
-            raise ConfigError(f"{origins.get(name, 'settings')}: {name} {rule}.", fix="See `teto config`.")
+            raise ConfigError(f"{origins.get(name, 'settings')}: {name} {rule}.", fix="Correct it there.")
     for index, route in enumerate(settings.routes):
         if route.upstream and route.upstream not in settings.upstreams:
             raise ConfigError(

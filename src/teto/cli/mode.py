@@ -12,7 +12,7 @@ __all__ = ["mode"]
 
 
 @click.command()
-@click.argument("wished", metavar="[auto|observe|local|cloud]", required=False)
+@click.argument("wished", type=click.Choice(["auto", "observe", "local", "cloud"]), required=False)
 @click.pass_context
 def mode(ctx: click.Context, wished: str | None) -> None:
     """Show the mode of the running gateway, or switch it; `teto mode cloud` is the kill switch."""

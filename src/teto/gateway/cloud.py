@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Callable
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -147,6 +148,8 @@ class CloudAttempt:
         """What the upstream did, as far as it got."""
         if self._tokens is not None:
             cost = self._price(self._upstream, self._model, self._tokens, self._call.created_s)
+        elif self._status not in {None, 200}:
+            cost = Cost(usd=Decimal(0), note=f"refused with status {self._status}")
         else:
             cost = unknown_cost("the upstream sent no usage")
         return CloudRun(

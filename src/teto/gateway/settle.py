@@ -32,7 +32,7 @@ def _cost(call: ServedCall) -> Cost:
 
 
 def _cost_had_all_gone_up(call: ServedCall, cloud: Upstream | None, model: str, price: Price) -> Cost:
-    if call.cloud is not None:
+    if call.cloud is not None and call.route == "cloud":
         return call.cloud.cost
     tokens = _local_tokens(call)
     if cloud is None:

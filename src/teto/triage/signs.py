@@ -31,7 +31,7 @@ def _words(patterns: str) -> re.Pattern[str]:
 LANGUAGE: Final = _words(
     r"(?:which|what) (?:human )?language; identify the language; (?:detect|name) the language; "
     r"language (?:is|of) (?:this|the); language (?:is )?it is written; written in(?: which| what)?; "
-    r"(?:em )?(?:que|qual)(?: e)?(?: o)? (?:idioma|lingua); "
+    r"(?:em )?(?:que|qual)(?: e)?(?: [oa])? (?:idioma|lingua); "
     r"(?:identifique|detecte|diga|informe) (?:o|em que|em qual|qual o|a) (?:idioma|lingua); "
     r"(?:idioma|lingua) (?:do|da|deste|desta|em que)"
 )

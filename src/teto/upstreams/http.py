@@ -13,6 +13,7 @@ from teto.ports import UpstreamFacts
 __all__ = ["HttpUpstream", "HttpUpstreamSetup"]
 
 _ERROR_BODY_LIMIT_BYTES = 65_536
+_END_LIMIT_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +92,10 @@ class HttpUpstream:
             if response.status != 200:
                 raise await self._status_error(response)
             yield _HttpAnswer(response, self._setup, end_s)
+            # Whoever has seen the end mark leaves: the end itself, a moment later, saves the next handshake.
+            with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
+                async with asyncio.timeout(_END_LIMIT_S):
+                    await response.content.readany()
         finally:
             response.close()  # not released: an unread answer must not go on at our cost
 
