@@ -254,6 +254,6 @@ def test_half_a_price_is_refused() -> None:
 
 def test_a_slip_in_the_section_of_a_variable_is_refused() -> None:
     """TETO_GATWAY_PORT sets nothing, which nobody who wrote it wants; a variable of one's own is left alone."""
-    with pytest.raises(ConfigError, match="unknown section 'gatway'.*gateway"):
+    with pytest.raises(ConfigError, match=r"unknown section 'gatway'.*gateway"):
         settle("", environment={"TETO_GATWAY_PORT": "1"})
     settle("", environment={"TETO_CLOUD_KEY": "x", "TETO_API_KEY": "y", "TETO_CONFIG": "z"})

@@ -18,7 +18,7 @@ The tree:
     ├── UpstreamError                  5   502   the cloud answered with an error
     │   ├── UpstreamUnreachableError   5   503   no answer at all: refused, timed out, name not found
     │   ├── UpstreamStatusError        5   502   an HTTP status other than 200
-    │   └── UpstreamCutError           5   502   the connection broke inside an answer
+    │   └── UpstreamCutError           5   503   the connection broke inside an answer
     ├── UnavailableError               5   503   neither the engine nor the cloud may answer this request
     └── PortTakenError                 6   500   another process listens there
 """
@@ -210,6 +210,7 @@ class UpstreamStatusError(UpstreamError):
 class UpstreamCutError(UpstreamError):
     """The connection broke inside an answer."""
 
+    http_status = 503
     code = "upstream_cut"
 
 

@@ -293,7 +293,7 @@ class _Prices:
 async def open_gateway(settings: Settings, progress: Progress) -> "AsyncIterator[App]":
     """A gateway with everything it needs, closed in order when the context ends."""
     from teto.gateway.app import create_app
-    from teto.gateway.life import ChatParts
+    from teto.gateway.parts import ChatParts
     from teto.gateway.routing import Router
     from teto.measure.clock import SystemClock
     from teto.power.powercap import PowercapMeter

@@ -8,7 +8,7 @@ from teto.errors import RequestError, TetoError, UnknownNameError
 from teto.gateway import control
 from teto.gateway.chat import ChatService
 from teto.gateway.exchange import Exchange, Send
-from teto.gateway.life import ChatParts
+from teto.gateway.parts import ChatParts
 from teto.wire.bodies import error_body, model_list
 from teto.wire.chat import parse_chat_request
 

@@ -10,7 +10,8 @@ from teto.config import Mode
 from teto.errors import TetoError, UpstreamStatusError
 from teto.gateway.breaker import Breaker
 from teto.gateway.exchange import Exchange
-from teto.gateway.life import ChatParts, Life
+from teto.gateway.life import Life
+from teto.gateway.parts import ChatParts
 from teto.gateway.routing import Target
 from teto.gateway.served import ServedCall
 from teto.gateway.settle import make_receipt
@@ -97,7 +98,11 @@ class ChatService:
             cloud_model=target.upstream_model,
             price=parts.price,
         )
-        await parts.ledger.append(receipt)
+        try:
+            await parts.ledger.append(receipt)
+        except TetoError:
+            # The answer is good and was paid for: a full disk must not take the gateway with it.
+            _LOG.exception("receipt %s is lost", call.id)
 
     async def _settle_shadow(self, shadow: asyncio.Task[ServedCall], call: ServedCall, target: Target) -> None:
         """The receipt again, once the shadow's decision is known: the client did not wait for it."""

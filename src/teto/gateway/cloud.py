@@ -46,6 +46,10 @@ class _Body(msgspec.Struct, frozen=True):
 _DECODER = msgspec.json.Decoder(_Body)
 
 
+def _message(error: Any) -> str:
+    return str(error.get("message", error) if isinstance(error, dict) else error)[:300]
+
+
 class CloudAttempt:
     """Sends the request up and relays the answer; `account` is right after any end, good or bad."""
 
@@ -91,10 +95,7 @@ class CloudAttempt:
                 break
         passed = [event.raw for event in splitter.flush() if self._passes(event.data)]
         if self._finish_reason is None:
-            raise UpstreamCutError(
-                f"The cloud {self._upstream.facts.name!r} ended its stream without a finish.",
-                upstream=self._upstream.facts.name,
-            )
+            raise self._cut("ended its stream without a finish")
         await self._begin(exchange, content_type)
         return Closing(body=b"".join(passed) + (DONE if self._done else b""), content_type=content_type)
 
@@ -106,6 +107,8 @@ class CloudAttempt:
             self._done = True
             return False
         body = self._read(data)
+        if body is not None and body.error is not None:
+            raise self._cut(f"reports an error: {_message(body.error)}")
         only_usage = body is not None and not body.choices and body.usage is not None
         return not only_usage or self._call.request.wants_usage_chunk
 
@@ -116,13 +119,17 @@ class CloudAttempt:
             await exchange.start(200, headers)
 
     async def _read_whole(self, chunks: AsyncIterator[bytes], content_type: str) -> Closing:
-        body = b"".join([chunk async for chunk in chunks])
-        if self._read(body) is None:
-            raise UpstreamCutError(
-                f"The cloud {self._upstream.facts.name!r} sent a body that is not a whole chat completion.",
-                upstream=self._upstream.facts.name,
-            )
-        return Closing(body=body, content_type=content_type)
+        whole = b"".join([chunk async for chunk in chunks])
+        body = self._read(whole)
+        if body is not None and body.error is not None:
+            raise self._cut(f"reports an error: {_message(body.error)}")
+        if body is None or not body.choices:
+            raise self._cut("sent a body that is not a whole chat completion")
+        return Closing(body=whole, content_type=content_type)
+
+    def _cut(self, what: str) -> UpstreamCutError:
+        name = self._upstream.facts.name
+        return UpstreamCutError(f"The cloud {name!r} {what}.", upstream=name)
 
     def _read(self, data: bytes) -> _Body | None:
         try:

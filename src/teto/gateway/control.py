@@ -14,25 +14,31 @@ import orjson
 from teto.config import Mode
 from teto.errors import AuthenticationError, RequestError, UnknownNameError
 from teto.gateway.chat import ChatService
-from teto.gateway.life import ChatParts
+from teto.gateway.parts import ChatParts
 
 __all__ = ["authenticate", "change_mode", "health", "list_receipts", "show_receipt"]
 
 _LOOPBACK_HOST: Final = re.compile(r"(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
+_LOOPBACK_ORIGIN: Final = re.compile(rf"https?://(?:{_LOOPBACK_HOST.pattern})", re.IGNORECASE)
 _MOST_RECEIPTS: Final = 10_000
 
 
 def authenticate(headers: Mapping[str, str], key_digests: tuple[str, ...]) -> None:
-    """Let in who has a key; without keys only requests that name this machine, so that no web page slips in.
+    """Let in who has a key; without keys only requests that name this machine, and no page of another site.
 
     Raises:
-        AuthenticationError: no key, a wrong one, or a foreign Host header.
+        AuthenticationError: no key, a wrong one, or a foreign Host or Origin header.
     """
     if not key_digests:
         if not _LOOPBACK_HOST.fullmatch(headers.get("host", "")):
             raise AuthenticationError(
                 f"Without keys only localhost is answered, and the Host header is {headers.get('host')!r}.",
                 fix="Call 127.0.0.1 or localhost, or set gateway.api_key_sha256.",
+            )
+        if not _LOOPBACK_ORIGIN.fullmatch(headers.get("origin", "http://localhost")):
+            raise AuthenticationError(
+                f"Without keys no foreign web page is answered, and the Origin is {headers['origin']!r}.",
+                fix="Set gateway.api_key_sha256, and give the page a key.",
             )
         return
     scheme, _, token = headers.get("authorization", "").partition(" ")

@@ -6,9 +6,8 @@ admission → local attempt, held back → keep: release it
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from teto.config import GatewaySettings, PolicySettings
 from teto.errors import (
     ContextOverflowError,
     EngineError,
@@ -19,40 +18,19 @@ from teto.errors import (
     UpstreamUnreachableError,
 )
 from teto.gateway.breaker import Breaker
-from teto.gateway.cloud import CloudAttempt, Price
+from teto.gateway.cloud import CloudAttempt
 from teto.gateway.exchange import Closing, Exchange
-from teto.gateway.local import LocalAttempt, LocalTools
+from teto.gateway.local import LocalAttempt
+from teto.gateway.parts import ChatParts
 from teto.gateway.release import release
-from teto.gateway.routing import Router, Target
+from teto.gateway.routing import Target
 from teto.gateway.served import ServedCall
-from teto.ports import Clock, Engine, Ledger, PowerMeter, Upstream
+from teto.gateway.trial import Trial
+from teto.ports import Upstream
 from teto.receipt import RunOutcome
-from teto.triage.admission import Admission, LocalFacts, admit
-from teto.triage.policy import Answer, Verdict, decide
-from teto.triage.recognise import recognise
+from teto.triage.admission import Admission
 
-__all__ = ["ChatParts", "Life"]
-
-# The added-delay limit binds the prediction; the delay itself is cut at this multiple of it.
-_OVERRUN_FACTOR = 2.0
-_LIMIT_OF_A_DECISION_TOKENS = 512  # an answer that nobody waits for is not generated longer than this
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatParts:
-    """What serving needs, all given; `engine` is None where none is configured, and `engine_note` says why."""
-
-    engine: Engine | None
-    engine_note: str
-    upstreams: Mapping[str, Upstream]
-    router: Router
-    ledger: Ledger
-    power: PowerMeter
-    clock: Clock
-    price: Price
-    gateway: GatewaySettings
-    policy: PolicySettings
-    mean_power_w: float
+__all__ = ["Life"]
 
 
 class Life:
@@ -71,7 +49,7 @@ class Life:
         self._target = target
         self._exchange = exchange
         self._breakers = breakers
-        self._prompt_tokens = 0
+        self._trial = Trial(parts, call)
         self.shadow: asyncio.Task[ServedCall] | None = None
 
     async def run(self) -> Closing:
@@ -95,11 +73,11 @@ class Life:
 
     async def _auto(self) -> Closing:
         cloud = self._open_cloud()
-        admission = await self._admission()
+        admission = await self._trial.admission()
         attempt: LocalAttempt | None = None
         if admission is not None and admission.admissible and (admission.in_time or cloud is None):
-            attempt = self._attempt()
-            if await self._decide(attempt, admission, bounded=cloud is not None):
+            attempt = self._trial.attempt()
+            if await self._trial.judge(attempt, admission, bounded=cloud is not None):
                 try:
                     return await self._release(attempt)
                 except EngineError as error:
@@ -112,7 +90,7 @@ class Life:
         if cloud is None:
             return await self._without_cloud(admission, attempt, None)
         if attempt is not None:
-            await self._discard(attempt, "discarded")
+            await self._trial.discard(attempt, "discarded")
         try:
             return await self._go_up(cloud)
         except UpstreamError as error:
@@ -124,115 +102,23 @@ class Life:
     async def _forced_local(self) -> Closing:
         self._call.note("forced_local", "The model's name or the mode keeps it here.")
         self._call.verdict = "local"
-        admission = await self._admission()
+        admission = await self._trial.admission()
         if admission is None:
             raise UnavailableError(f"The local engine cannot answer: {self._call.reasons[-1].text}")
         self._require_able(admission)
-        return await self._release(self._attempt())
+        return await self._release(self._trial.attempt())
 
     async def _observe(self) -> Closing:
         self._call.note("observe", "Observe mode: the cloud answers, the local decision is recorded beside it.")
         cloud = self._required_cloud()
         beside = replace(self._call, reasons=[])
-        life = Life(self._parts, self._breakers, beside, self._target, self._exchange)
-        self.shadow = asyncio.create_task(life.decide_in_shadow())
+        self.shadow = asyncio.create_task(Trial(self._parts, beside).decide_in_shadow())
         try:
             return await self._go_up(cloud)
         except BaseException:
             self.shadow.cancel()
             await asyncio.gather(self.shadow, return_exceptions=True)
             raise
-
-    async def decide_in_shadow(self) -> ServedCall:
-        """Decide as `auto` would, release nothing, and give what happened."""
-        admission = await self._admission()
-        self._call.verdict = "escalate"
-        if admission is None or admission.objection is not None:
-            return self._call
-        attempt = self._attempt()
-        try:
-            if await self._decide(attempt, admission, bounded=True):
-                await attempt.hold_back(None)  # to the end, so that the two answers can be compared
-        except EngineError as error:
-            self._call.note(error.code, str(error))
-        finally:
-            await self._discard(attempt, "shadow")
-        return self._call
-
-    # -- admission and decision ----------------------------------------------------------------------------------
-
-    async def _admission(self) -> Admission | None:
-        """What admission says; None, with its reason noted, when the engine cannot even be asked."""
-        engine, request = self._parts.engine, self._call.request
-        if engine is None:
-            self._call.note("no_engine", self._parts.engine_note)
-            return None
-        recognition = recognise(request)
-        self._call.task = recognition.task
-        try:
-            count = await engine.count(request)
-        except EngineError as error:
-            self._call.note(error.code, str(error))
-            return None
-        facts, state = engine.facts, engine.state()
-        self._prompt_tokens = count.tokens
-        admission = admit(
-            request,
-            recognition,
-            LocalFacts(
-                capabilities=facts.capabilities,
-                context_tokens=facts.context_tokens,
-                prompt_tokens=count.tokens,
-                cached_tokens=count.cached_tokens,
-                prompt_count_exact=count.exact,
-                expected_wait_s=state.expected_wait_s,
-                active=state.active,
-                prefill_tokens_per_s=facts.prefill_tokens_per_s,
-                decode_tokens_per_s=facts.decode_tokens_per_s,
-            ),
-            added_delay_limit_s=self._parts.policy.added_delay_limit_s,
-            hold_back_limit_tokens=self._parts.policy.hold_back_tokens,
-        )
-        self._call.reasons += admission.reasons
-        return admission
-
-    def _attempt(self) -> LocalAttempt:
-        assert self._parts.engine is not None  # noqa: S101 - there is an admission, so there is an engine
-        tools = LocalTools(
-            engine=self._parts.engine,
-            clock=self._parts.clock,
-            power=self._parts.power,
-            mean_power_w=self._parts.mean_power_w,
-        )
-        room = self._parts.engine.facts.context_tokens - self._prompt_tokens
-        limit = self._call.request.output_limit_tokens
-        return LocalAttempt(self._call.request, tools, output_limit_tokens=min(limit or room, room))
-
-    async def _decide(self, attempt: LocalAttempt, admission: Admission, *, bounded: bool) -> bool:
-        """Hold the attempt back, then decide; True keeps it. An engine that fails or overruns escalates."""
-        schema = self._call.request.json_schema
-        held = _LIMIT_OF_A_DECISION_TOKENS if schema is not None else self._parts.policy.hold_back_tokens
-        limit_s = _OVERRUN_FACTOR * self._parts.policy.added_delay_limit_s if bounded else None
-        try:
-            async with asyncio.timeout(limit_s):
-                await attempt.hold_back(held)
-        except TimeoutError:
-            self._call.note("overrun", f"No decision within {limit_s:g} s, twice the added-delay limit.")
-            return False
-        except EngineError as error:
-            self._call.note(error.code, str(error))
-            return False
-        except asyncio.CancelledError:
-            await self._discard(attempt, "cancelled")
-            raise
-        answer = Answer(pieces=attempt.pieces, finish_reason=attempt.finish.reason if attempt.finish else None)
-        decision = decide(admission, answer, schema=schema, min_confidence=self._parts.policy.min_confidence)
-        self._call.reasons += decision.reasons
-        self._call.decisive = decision.reasons[-1].code
-        self._call.threshold = decision.threshold
-        self._call.confidence = decision.confidence.mean_probability if decision.confidence else None
-        self._call.verdict = decision.verdict
-        return decision.verdict is Verdict.KEEP
 
     def _require_able(self, admission: Admission) -> None:
         if admission.able:
@@ -261,12 +147,7 @@ class Life:
         else:
             return closing
         finally:
-            await self._discard(attempt, outcome)
-
-    async def _discard(self, attempt: LocalAttempt, outcome: RunOutcome) -> None:
-        """Stop the attempt if it still runs, and account for it."""
-        await attempt.stop()
-        self._call.local = attempt.account("failed" if attempt.failed else outcome, prompt_tokens=self._prompt_tokens)
+            await self._trial.discard(attempt, outcome)
 
     async def _go_up(self, cloud: Upstream) -> Closing:
         breaker = self._breakers[cloud.facts.name]
@@ -305,9 +186,9 @@ class Life:
                 return await self._release(attempt)
             if attempt is not None:
                 await attempt.stop()  # it was cut short; its prompt is still in the cache
-            return await self._release(self._attempt())
+            return await self._release(self._trial.attempt())
         if attempt is not None:
-            await self._discard(attempt, "discarded")
+            await self._trial.discard(attempt, "discarded")
         if error is not None:
             raise error
         if admission is not None and not admission.able:

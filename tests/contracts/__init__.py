@@ -1,0 +1,1 @@
+"""One contract suite per port, run against the fake and every real implementation."""

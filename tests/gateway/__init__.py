@@ -1,0 +1,1 @@
+"""Requests from arrival to receipt, over real sockets."""

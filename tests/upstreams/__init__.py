@@ -1,0 +1,1 @@
+"""The HTTP upstream against a scripted server."""
