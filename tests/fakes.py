@@ -5,7 +5,8 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from teto.errors import TetoError, UpstreamCutError
+from teto.engines.slots import Slots
+from teto.errors import EngineError, TetoError, UpstreamCutError
 from teto.ports import EngineFacts, EngineState, PowerReading, PromptCount, UpstreamAnswer, UpstreamFacts
 from teto.receipt import Receipt
 from teto.wire.chat import ChatRequest
@@ -76,8 +77,22 @@ class FakeEngine:
     started: int = 0
     stopped_early: int = 0
     closed: bool = False
-    active: int = 0
+    queue_limit: int = 100
     limits: list[int] = field(default_factory=list)
+    slots: Slots = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Slots as the real engines have them."""
+        self.slots = Slots(self.given_facts.slots, queue_limit=self.queue_limit)
+
+    @property
+    def active(self) -> int:
+        """Answers being said."""
+        return self.slots.active
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise EngineError("The fake is closed.")
 
     @property
     def facts(self) -> EngineFacts:
@@ -86,45 +101,45 @@ class FakeEngine:
 
     def state(self) -> EngineState:
         """Ready until it is closed."""
-        return EngineState(ready=not self.closed, active=self.active, waiting=0, expected_wait_s=0.0)
+        return EngineState(
+            ready=not self.closed, active=self.slots.active, waiting=self.slots.waiting, expected_wait_s=0.0
+        )
 
     async def count(self, request: ChatRequest) -> PromptCount:
         """The same count for every prompt."""
         del request
+        self._check_open()
         return PromptCount(tokens=self.prompt_tokens, cached_tokens=0, exact=True)
 
     async def generate(self, request: ChatRequest, *, output_limit_tokens: int) -> AsyncGenerator[Piece | Finish, None]:
         """Say the pieces."""
         del request
-        self.limits.append(output_limit_tokens)
-        self.started += 1
-        self.active += 1
-        said = 0
-        ended = False
-        try:
-            for piece in self.pieces[:output_limit_tokens]:
-                if self.error is not None and said >= self.fails_after:
-                    ended = True
-                    raise self.error
-                await asyncio.sleep(self.delay_s)
-                said += 1
-                yield piece
-            if self.error is not None:
+        self._check_open()
+        async with self.slots.hold(()):
+            self.limits.append(output_limit_tokens)
+            self.started += 1
+            said, ended = 0, False
+            try:
+                for piece in self.pieces[:output_limit_tokens]:
+                    if self.error is not None and said >= self.fails_after:
+                        break
+                    await asyncio.sleep(self.delay_s)
+                    said += 1
+                    yield piece
                 ended = True
-                raise self.error
-            ended = True
-            reason: FinishReason = "length" if len(self.pieces) > output_limit_tokens else self.finish_reason
-            yield Finish(reason=reason, timings=self._timings(said))
-        finally:
-            self.active -= 1
-            self.stopped_early += not ended
+                if self.error is not None:
+                    raise self.error
+                cut = len(self.pieces) > output_limit_tokens
+                yield Finish(reason="length" if cut else self.finish_reason, timings=self._timings(said, cut=cut))
+            finally:
+                self.stopped_early += not ended
 
-    def _timings(self, said: int) -> RunTimings:
+    def _timings(self, said: int, *, cut: bool) -> RunTimings:
         return RunTimings(
             prefilled_tokens=self.prompt_tokens,
             cached_tokens=0,
-            output_tokens=said + 1,
-            decode_steps=said,
+            output_tokens=said if cut else said + 1,  # the end token is an output too
+            decode_steps=max(0, said - 1) if cut else said,
             prefill_s=0.02,
             decode_s=0.01 * said,
             source="fake",

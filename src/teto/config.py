@@ -83,7 +83,7 @@ class WeightsSettings:
 class PolicySettings:
     """[policy]: when the local model may answer."""
 
-    min_confidence: float = _setting("least mean token probability of a kept answer (uncalibrated)", 0.75)
+    min_confidence: float = _setting("least probability of the weakest token of a kept answer (uncalibrated)", 0.6)
     added_delay_limit_s: float = _setting("longest predicted delay before a local decision", 2.0)
     hold_back_tokens: int = _setting("tokens held back before deciding, when no schema forces the whole answer", 96)
 

@@ -36,7 +36,7 @@ CASES = [
 
 def fresh(engine: FakeEngine) -> FakeEngine:
     """An engine like the one given that has not worked yet."""
-    return replace(engine, started=0, stopped_early=0, active=0, limits=[])
+    return replace(engine, started=0, stopped_early=0, limits=[])
 
 
 @pytest.mark.parametrize("stream", [False, True])

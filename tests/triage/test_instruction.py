@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from teto.triage.instruction import fold, read_instruction
-from teto.triage.signs import ANY_TASK
+from teto.triage.signs import ORDERS, TASKS
 from teto.wire.chat import Message
 
 
 def split(user: str, *, system: str | None = None) -> tuple[str, str]:
     """The folded instruction and the given text."""
     before = [] if system is None else [Message(role="system", content=system)]
-    asked = read_instruction([*before, Message(role="user", content=user)], is_instruction=ANY_TASK)
+    asked = read_instruction([*before, Message(role="user", content=user)], tasks=TASKS, orders=ORDERS, brief=False)
     return asked.folded.strip(), asked.given
 
 
@@ -28,7 +28,7 @@ def split(user: str, *, system: str | None = None) -> tuple[str, str]:
         ("Label the text below.\n---\nsome given text\n---", "label the text below.\n--- ¶ ---", "some given text"),
         ("Spam or ham? Message: you won a cruise", "spam or ham? message:  ¶", "you won a cruise"),
         ("Rewrite this formally: send it now", "rewrite this formally:  ¶", "send it now"),
-        ("Spam or ham?\n\nYou won a cruise", "spam or ham?\n\n ¶", "You won a cruise"),
+        ("Spam or ham?\n\nYou won a cruise", "spam or ham?\n¶", "You won a cruise"),
     ],
     ids=["quoted", "curly", "guillemets", "apostrophe", "fenced", "tagged", "ruled", "labelled", "colon", "paragraph"],
 )
@@ -71,7 +71,9 @@ def test_the_users_instruction_stands_beside_the_systems() -> None:
 
 def test_words_are_counted_in_the_given_text() -> None:
     """`given_words` counts the text and not the instruction."""
-    asked = read_instruction([Message(role="user", content="Rewrite: a b c d")], is_instruction=ANY_TASK)
+    asked = read_instruction(
+        [Message(role="user", content="Rewrite: a b c d")], tasks=TASKS, orders=ORDERS, brief=False
+    )
     assert asked.given_words == 4
 
 

@@ -45,9 +45,9 @@ def test_a_sure_label_is_kept() -> None:
     decision = judge(said("positive", logprob=log(0.9)))
     assert outcome(decision) == ("keep", "confident")
     (reason,) = decision.reasons
-    assert reason.text == "Confidence 0.900 over 1 tokens, uncalibrated threshold 0.85."
+    assert reason.text == "Confidence 0.900, the weakest of 1 tokens (uncalibrated threshold 0.85)."
     assert reason.figures == pytest.approx(
-        {"confidence": 0.9, "threshold": 0.85, "least_probability": 0.9, "first_margin": 1, "n_tokens": 1}
+        {"confidence": 0.9, "threshold": 0.85, "mean_probability": 0.9, "first_margin": 1, "n_tokens": 1}
     )
     assert decision.threshold == 0.85
 

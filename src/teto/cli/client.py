@@ -37,7 +37,7 @@ async def call(session: "aiohttp.ClientSession", method: str, url: str, body: An
     try:
         async with session.request(method, url, json=body, headers=headers()) as answer:
             content = await answer.json(content_type=None)
-    except (aiohttp.ClientError, ValueError) as error:
+    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         raise UnavailableError(f"No gateway answers at {url}: {error}.", fix="Start one with `teto serve`.") from None
     if answer.status not in {200, 503} or "error" in content:
         raise TetoError(f"The gateway answered {answer.status}: {content.get('error', {}).get('message', content)}")

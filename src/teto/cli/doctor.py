@@ -1,7 +1,6 @@
 """`teto doctor`."""
 
 import asyncio
-import importlib.util
 import os
 import socket
 import sys
@@ -71,7 +70,9 @@ def _examine(settings: "Settings") -> Iterator[_Finding]:
 
 
 def _engine_extra() -> _Finding:
-    if importlib.util.find_spec("xllamacpp") is None:
+    from teto.cli import wiring
+
+    if not wiring.has_engine_extra():
         fix = 'pip install "teto[engine]"'
         return _Finding(name="engine", state="missing", text="the embedded engine is not installed.", fix=fix)
     from importlib.metadata import version

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bind", "new_server", "run_in_background", "run_loop"]
 
+_BACKLOG = 2048
 _GRACE_S = 5  # a server that is told to stop lets answers finish this long
 
 
@@ -30,6 +31,7 @@ def bind(host: str, port: int, *, has_keys: bool) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(_BACKLOG)  # now: a second server must fail here, and an early client must wait, not fail
     except OSError as error:
         listener.close()
         raise PortTakenError(

@@ -1,6 +1,7 @@
 """Wires settings to objects: the only place where implementations meet the ports."""
 
 import contextlib
+import importlib.metadata
 import importlib.util
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -103,10 +104,11 @@ def open_ledger(settings: Settings) -> "SqliteLedger":
 
 
 def tuning_cache() -> "TuningCache":
-    """The tunings of this user."""
+    """The tunings of this user for the engine that is installed."""
     from teto.engines.tune import TuningCache
 
-    return TuningCache(_DIRS.user_state_path / "tunings")
+    version = importlib.metadata.version("xllamacpp") if has_engine_extra() else ""
+    return TuningCache(_DIRS.user_state_path / "tunings", engine_version=version)
 
 
 def probe_here(*, again: bool, progress: Progress) -> "Device":
@@ -130,13 +132,18 @@ def probe_here(*, again: bool, progress: Progress) -> "Device":
     return device
 
 
+def has_engine_extra() -> bool:
+    """Whether the embedded engine is installed."""
+    return importlib.util.find_spec("xllamacpp") is not None
+
+
 def require_engine_extra() -> None:
     """Check that the embedded engine is installed.
 
     Raises:
         EngineError: it is not.
     """
-    if importlib.util.find_spec("xllamacpp") is None:
+    if not has_engine_extra():
         raise EngineError(
             "The embedded engine is not installed (no package xllamacpp).",
             fix='Run `pip install "teto[engine]"`, or set engine.kind to external or none.',

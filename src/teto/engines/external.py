@@ -21,8 +21,11 @@ from teto.wire.usage import openai_usage
 __all__ = ["ExternalEngine", "ExternalSetup"]
 
 _TOP_LOGPROBS: Final = 5
-_CHARS_PER_TOKEN: Final = 2.5  # low on purpose: an estimate that is too high never overflows a context
-_TEMPLATE_TOKENS: Final = 24
+# High on purpose: an estimate that is too high never overflows a context. Byte-level vocabularies never need more
+# tokens than bytes, and only for words of plain letters surely need fewer; templates may add a system prompt.
+_LETTERS_PER_TOKEN: Final = 3
+_TEMPLATE_TOKENS: Final = 64
+_MESSAGE_TOKENS: Final = 8
 _PROBE_PROMPT: Final = "Repeat exactly: one two three four five six seven eight nine ten eleven twelve."
 
 
@@ -119,8 +122,8 @@ class ExternalEngine:
                 if isinstance(count, int) and count > 0:
                     return PromptCount(tokens=count, cached_tokens=0, exact=True)
             self._can_tokenize = False
-        chars = sum(len(message.text) for message in request.messages)
-        return PromptCount(tokens=_TEMPLATE_TOKENS + int(chars / _CHARS_PER_TOKEN), cached_tokens=0, exact=False)
+        tokens = sum(_MESSAGE_TOKENS + _most_tokens(message.text) for message in request.messages)
+        return PromptCount(tokens=_TEMPLATE_TOKENS + tokens, cached_tokens=0, exact=False)
 
     async def generate(self, request: ChatRequest, *, output_limit_tokens: int) -> AsyncGenerator[Piece | Finish, None]:
         """Stream the answer; see the port. Seconds are this client's, tokens the server's usage."""
@@ -269,6 +272,11 @@ class ExternalEngine:
             return bool(orjson.loads("".join(pieces)).get("k") in {"qzx", "vkj"})
         except (EngineError, orjson.JSONDecodeError, AttributeError):
             return False
+
+
+def _most_tokens(text: str) -> int:
+    letters = sum(char.isascii() and char.isalpha() for char in text)
+    return letters // _LETTERS_PER_TOKEN + len(text.encode(errors="replace")) - letters
 
 
 def _tokens(logprobs: Any) -> tuple[TokenLogprob, ...]:

@@ -204,6 +204,11 @@ class LlamaProcess:
 
 
 def child_environment() -> Mapping[str, str]:
-    """The environment that a child gets: this process's own, less what would throttle or redirect OpenMP."""
-    dropped = {"OMP_WAIT_POLICY", "OMP_NUM_THREADS", "GOMP_SPINCOUNT", "OMP_PROC_BIND", "OMP_PLACES"}
-    return {name: value for name, value in os.environ.items() if name not in dropped}
+    """The environment that a child gets: this process's own, less what steers OpenMP and what looks like a secret."""
+    steering = {"OMP_WAIT_POLICY", "OMP_NUM_THREADS", "GOMP_SPINCOUNT", "OMP_PROC_BIND", "OMP_PLACES"}
+    secret = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in steering and not any(word in name.upper() for word in secret)
+    }

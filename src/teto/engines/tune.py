@@ -199,20 +199,22 @@ async def tune(
 
 
 class TuningCache:
-    """Tunings in a folder, one file for each machine and weights."""
+    """Tunings of one engine version in a folder, one file for each machine and weights."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, engine_version: str) -> None:
         self._folder = folder
+        self._engine_version = engine_version
 
     def _path(self, weights_sha256: str) -> Path:
         return self._folder / f"{machine_fingerprint()}-{weights_sha256[:16]}.json"
 
     def load(self, weights_sha256: str) -> Tuning | None:
-        """The tuning of this machine and these weights; None if there is none that can be read."""
+        """The tuning of this machine, these weights and this version; None if there is none that can be read."""
         try:
-            return msgspec.json.decode(self._path(weights_sha256).read_bytes(), type=Tuning)
+            tuning = msgspec.json.decode(self._path(weights_sha256).read_bytes(), type=Tuning)
         except (OSError, msgspec.DecodeError):
             return None
+        return tuning if tuning.engine_version == self._engine_version else None
 
     def save(self, tuning: Tuning) -> None:
         """Keep a tuning; the file appears whole or not at all."""

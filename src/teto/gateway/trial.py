@@ -96,7 +96,7 @@ class Trial:
         self._call.reasons += decision.reasons
         self._call.decisive = decision.reasons[-1].code
         self._call.threshold = decision.threshold
-        self._call.confidence = decision.confidence.mean_probability if decision.confidence else None
+        self._call.confidence = decision.confidence.score if decision.confidence else None
         self._call.verdict = decision.verdict
         return decision.verdict is Verdict.KEEP
 

@@ -96,7 +96,7 @@ def decide(
     schema: dict[str, Any] | None,
     min_confidence: float,
 ) -> Decision:
-    """Keep the answer when its form is right and the geometric mean of its tokens' probabilities is high enough."""
+    """Keep the answer when its form is right and its least likely token is likely enough."""
     confidence = confidence_of(
         evidence_tokens(answer.pieces, is_json=schema is not None),
         is_label=admission.task in {Task.CLASSIFY, Task.CLOSED_QA},
@@ -110,18 +110,19 @@ def decide(
     if confidence is None:
         unknown = Reason(code="confidence_unknown", text="The engine gave no logprobs for its answer.")
         return verdict(Verdict.ESCALATE, unknown)
-    score = confidence.mean_probability
+    score = confidence.score
     figures = {
         "confidence": score,
         "threshold": min_confidence,
-        "least_probability": confidence.least_probability,
+        "mean_probability": confidence.mean_probability,
         "first_margin": confidence.first_margin,
         "n_tokens": confidence.n_tokens,
     }
     enough = score >= min_confidence
     reason = Reason(
         code="confident" if enough else "unsure",
-        text=f"Confidence {score:.3f} over {confidence.n_tokens} tokens, uncalibrated threshold {min_confidence:g}.",
+        text=f"Confidence {score:.3f}, the weakest of {confidence.n_tokens} tokens "
+        f"(uncalibrated threshold {min_confidence:g}).",
         figures=figures,
     )
     return verdict(Verdict.KEEP if enough else Verdict.ESCALATE, reason)

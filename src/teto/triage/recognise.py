@@ -9,21 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from teto.traffic.task import Task
-from teto.triage.instruction import Instruction, fold, read_instruction
-from teto.triage.signs import (
-    ANY_TASK,
-    CHOICE,
-    CLASSIFY,
-    EXPERT,
-    EXTRACT,
-    FROM_TEXT,
-    LANGUAGE,
-    OF_THE_WORLD,
-    OPEN,
-    REFERS_TO_TEXT,
-    REWRITE,
-    YES_NO,
-)
+from teto.triage import signs
+from teto.triage.instruction import Instruction, read_instruction
 from teto.wire.chat import ChatRequest
 
 __all__ = ["Recognition", "recognise"]
@@ -32,7 +19,7 @@ __all__ = ["Recognition", "recognise"]
 # More than this is not a short call, whatever it asks.
 _MOST_GIVEN_WORDS: Final = 400
 # Less than this is a name or a fact, not a text that holds the answer.
-_LEAST_WORDS_TO_ANSWER_FROM: Final = 6
+_LEAST_WORDS_TO_ANSWER_FROM: Final = 5
 _LEAST_WORDS_TO_EXTRACT_FROM: Final = 3
 
 
@@ -55,14 +42,16 @@ def _schema_output_tokens(schema: dict[str, object]) -> int:
 
 
 def _veto(asked: Instruction) -> str | None:
-    if len(asked.given.split()) > _MOST_GIVEN_WORDS:
+    """The first sign that the answer is not in the request; `without explaining` asks for no explanation."""
+    if asked.given_words > _MOST_GIVEN_WORDS:
         return f"the given text is longer than {_MOST_GIVEN_WORDS} words"
-    if found := OPEN.search(asked.folded):
+    text = signs.NEGATED.sub(" ", asked.folded)
+    if found := signs.OPEN.search(text):
         return f"{found.group(0)!r} asks for more than the text holds"
-    if found := EXPERT.search(f"{asked.folded}\n{fold(asked.given)}"):
+    if found := signs.EXPERT.search(text):
         return f"{found.group(0)!r} may ask for expert judgement"
-    if (found := OF_THE_WORLD.search(asked.folded)) and not FROM_TEXT.search(asked.folded):
-        return f"{found.group(0)!r} asks for knowledge of the world"
+    if signs.CODE.search(asked.given):
+        return "the given text is code"
     return None
 
 
@@ -75,25 +64,34 @@ def _match(asked: Instruction, schema: dict[str, object] | None) -> Recognition:
     words = asked.given_words
     if words == 0:
         return _unknown("no given text was found")
+    if found := signs.REWRITE.search(asked.folded):
+        return _closed(Task.REWRITE, 4 + int(1.6 * words), found.group(0))
+    if (found := signs.OF_THE_WORLD.search(asked.folded)) and not signs.FROM_TEXT.search(asked.folded):
+        return _unknown(f"{found.group(0)!r} asks for knowledge of the world")
     if schema is not None:
         if words < _LEAST_WORDS_TO_EXTRACT_FROM:
             return _unknown("a schema, but hardly any given text")
         return _closed(Task.EXTRACT, _schema_output_tokens(schema), "schema")
-    if found := LANGUAGE.search(asked.folded):
-        return _closed(Task.CLASSIFY, 4, found.group(0))
-    if found := YES_NO.search(asked.folded):
-        if words >= _LEAST_WORDS_TO_ANSWER_FROM and REFERS_TO_TEXT.search(asked.folded):
+    if found := signs.YES_NO.search(asked.folded):
+        if _answers_itself(asked):
             return _closed(Task.CLOSED_QA, 3, found.group(0))
         return _unknown("a yes-or-no question without a text to answer it from")
-    return _match_by_verb(asked, words)
+    return _match_label(asked, words)
 
 
-def _match_by_verb(asked: Instruction, words: int) -> Recognition:
-    if found := REWRITE.search(asked.folded):
-        return _closed(Task.REWRITE, 4 + int(1.6 * words), found.group(0))
-    if words > 1 and CHOICE.search(asked.folded) and (found := CLASSIFY.search(asked.folded)):
+def _answers_itself(asked: Instruction) -> bool:
+    """Whether there is a text to answer from: set apart or referred to, and not the question itself."""
+    named = asked.is_marked or signs.REFERS_TO_TEXT.search(asked.folded) is not None
+    return named and asked.given_words >= _LEAST_WORDS_TO_ANSWER_FROM and not asked.given.endswith("?")
+
+
+def _match_label(asked: Instruction, words: int) -> Recognition:
+    found = signs.LANGUAGE.search(asked.folded)
+    if found and not signs.PROGRAMMING_LANGUAGE.search(asked.folded):
         return _closed(Task.CLASSIFY, 4, found.group(0))
-    if words >= _LEAST_WORDS_TO_EXTRACT_FROM and (found := EXTRACT.search(asked.folded)):
+    if words > 1 and signs.CHOICE.search(asked.folded) and (found := signs.CLASSIFY.search(asked.folded)):
+        return _closed(Task.CLASSIFY, 4, found.group(0))
+    if words >= _LEAST_WORDS_TO_EXTRACT_FROM and (found := signs.EXTRACT.search(asked.folded)):
         return _closed(Task.EXTRACT, 24, found.group(0))
     return _unknown("no closed task was recognised")
 
@@ -109,6 +107,7 @@ def recognise(request: ChatRequest) -> Recognition:
         message.role not in {"system", "developer", "user"} for message in request.messages
     ):
         return Recognition(task=Task.CHAT, expected_output_tokens=256, sign="more than one turn")
-    asked = read_instruction(request.messages, is_instruction=ANY_TASK)
+    schema = request.json_schema
+    asked = read_instruction(request.messages, tasks=signs.TASKS, orders=signs.ORDERS, brief=schema is not None)
     reason = _veto(asked)
-    return _unknown(reason) if reason else _match(asked, request.json_schema)
+    return _unknown(reason) if reason else _match(asked, schema)

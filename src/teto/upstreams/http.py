@@ -59,7 +59,8 @@ class HttpUpstream:
                 headers=headers,
                 # Each default of the library is a trap here: 300 s in all, 100 connections, cookies, decompression.
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._setup.connect_timeout_s),
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
+                # Servers close idle connections after 5 s at the least; a POST on a stale one cannot be repeated.
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, keepalive_timeout=4.0),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )
