@@ -180,6 +180,7 @@ async def tune_here(settings: Settings, *, again: bool, progress: Progress) -> "
     """The engine's tuning for this machine and the chosen weights, from the cache unless asked to measure again."""
     from teto.engines import tune as tuning
     from teto.engines.llama_process import child_environment
+    from teto.engines.parking import can_park
 
     require_engine_extra()
     located = open_store(settings).locate(settings.engine.weights)
@@ -193,6 +194,7 @@ async def tune_here(settings: Settings, *, again: bool, progress: Progress) -> "
         weights_sha256=located.sha256,
         cores=tuning.usable_cores(),
         may_repack=may_repack(located.path),
+        first_policy="active" if can_park() else "passive",  # threads that spin must not burn an idle machine
         progress=progress,
     )
     cache.save(found)

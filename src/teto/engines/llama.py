@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from teto.engines.llama_process import LlamaProcess
-from teto.engines.slots import Slot, Slots
+from teto.engines.slots import Slot, Slots, shared_prefix
 from teto.errors import EngineError
 from teto.ports import EngineFacts, EngineState, PromptCount
 from teto.wire.chat import ChatRequest
@@ -21,6 +21,8 @@ _FIRST_BACKOFF_S: Final = 0.5
 _LAST_BACKOFF_S: Final = 30.0
 _HEALTHY_AFTER_S: Final = 30.0  # a child that lived this long earns a quick restart again
 _LEAST_TOP_LOGPROBS: Final = 5
+_PROMPTS_REMEMBERED: Final = 32
+_EMPTY_CONVERSATION: Final = b'[{"role":"user","content":""}]'
 
 # OpenAI's names for sampling are llama.cpp's too, but for the limit.
 _SAMPLING: Final = (
@@ -56,6 +58,7 @@ class LlamaEngine:
         self._limits = limits
         self._slots = Slots(facts.slots, queue_limit=limits.queue_limit)
         self._process: LlamaProcess | None = None
+        self._tokens: dict[bytes, list[int]] = {}
         self._note = "not started"
         self._keeper: asyncio.Task[None] | None = None
 
@@ -65,9 +68,20 @@ class LlamaEngine:
         Raises:
             EngineError: the first start failed; later failures are retried with back-off.
         """
-        self._process = await self._start_process()
-        self._note = ""
+        await self._launch()
         self._keeper = asyncio.create_task(self._keep_alive())
+
+    async def _launch(self) -> None:
+        self._process, self._note = await self._start_process(), ""
+        with contextlib.suppress(EngineError):  # a child that cannot do this will say so to the first request
+            await self._warm(self._process)
+
+    async def _warm(self, process: LlamaProcess) -> None:
+        """Put the template's fixed beginning into every slot's cache: no request has to wait for it."""
+        tokens = await self._template_tokens(process, _EMPTY_CONVERSATION)
+        for index in range(self._facts.slots):
+            await process.post_json("/completion", {"prompt": tokens, "id_slot": index, "n_predict": 1})
+        self._slots.filled_with(tokens)
 
     async def close(self) -> None:
         """Stop the child."""
@@ -94,7 +108,7 @@ class LlamaEngine:
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _LAST_BACKOFF_S)
             try:
-                self._process, self._note = await self._start_process(), ""
+                await self._launch()
             except EngineError as error:
                 why = f"it cannot restart: {error}"
 
@@ -125,9 +139,19 @@ class LlamaEngine:
 
     async def _prompt_tokens(self, request: ChatRequest) -> list[int]:
         process = self._running()
-        messages = orjson.Fragment(bytes(request.raw["messages"]))
+        key = bytes(request.raw["messages"])
+        if key in self._tokens:  # counted a moment ago, for admission
+            return self._tokens[key]
+        tokens = await self._template_tokens(process, key)
+        while len(self._tokens) >= _PROMPTS_REMEMBERED:
+            del self._tokens[next(iter(self._tokens))]
+        self._tokens[key] = tokens
+        return tokens
+
+    @staticmethod
+    async def _template_tokens(process: LlamaProcess, messages: bytes) -> list[int]:
         # A model that would think aloud first is asked not to: the answer's own tokens are the evidence.
-        template = {"messages": messages, "chat_template_kwargs": {"enable_thinking": False}}
+        template = {"messages": orjson.Fragment(messages), "chat_template_kwargs": {"enable_thinking": False}}
         prompt = (await process.post_json("/apply-template", template))["prompt"]
         tokenized = {"content": prompt, "add_special": True, "parse_special": True}
         tokens: list[int] = (await process.post_json("/tokenize", tokenized))["tokens"]
@@ -142,7 +166,7 @@ class LlamaEngine:
         """Stream the answer from a slot; see the port."""
         tokens = await self._prompt_tokens(request)
         async with self._slots.hold(tokens) as slot:
-            slot.cached = []  # unknown until the run ends well
+            slot.cached = tokens[: shared_prefix(slot.cached, tokens)]  # the engine drops the rest at once
             body = self._completion_body(request, tokens, slot, output_limit_tokens)
             generated: list[int] = []
             stream = self._running().events(
@@ -154,6 +178,7 @@ class LlamaEngine:
             async with contextlib.aclosing(stream):
                 async for event in stream:
                     generated += event.get("tokens", ())
+                    slot.cached = tokens  # whatever becomes of the answer
                     if event.get("stop"):
                         slot.cached = tokens + generated[:-1]
                         yield _finish(event, len(tokens))

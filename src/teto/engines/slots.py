@@ -59,6 +59,11 @@ class Slots:
         best = max((shared_prefix(slot.cached, prompt) for slot in self._free), default=0)
         return min(best, len(prompt) - 1)
 
+    def filled_with(self, tokens: Sequence[int]) -> None:
+        """Every slot's cache holds these tokens, or their beginning."""
+        for slot in self._free:
+            slot.cached = list(tokens)
+
     def forget(self) -> None:
         """The engine was restarted: every cache is empty."""
         for slot in self._all:

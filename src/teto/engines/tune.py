@@ -26,8 +26,8 @@ __all__ = [
 ]
 
 _BUDGET_S: Final = 14.0
-_PROMPT_TOKENS: Final = 48
-_OUTPUT_TOKENS: Final = 10
+_PROMPT_TOKENS: Final = 32
+_OUTPUT_TOKENS: Final = 8
 _RUNS_S: Final = 1.0  # runs of a variant are repeated for at least this long
 _WORTH_CHANGING: Final = 0.97  # a variant must beat the best time by this factor, or noise decides
 
@@ -57,6 +57,15 @@ class Measured:
     def call_s(self) -> float:
         """The time of a call of 64 prompt and 32 answer tokens: what variants are compared by."""
         return 64 / self.prefill_tokens_per_s + 32 / self.decode_tokens_per_s
+
+    def better(self, other: "Measured | None") -> "Measured":
+        """The better of both speeds: what slows a run down is noise, nothing speeds it up."""
+        if other is None:
+            return self
+        return Measured(
+            prefill_tokens_per_s=max(self.prefill_tokens_per_s, other.prefill_tokens_per_s),
+            decode_tokens_per_s=max(self.decode_tokens_per_s, other.decode_tokens_per_s),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +119,7 @@ async def measure_variant(setup: LlamaSetup, variant: Variant, environment: Mapp
 
 
 class _Search:
-    """Tries variants while the budget lasts, and knows the best so far."""
+    """Tries variants while the budget lasts, and knows the best so far; the earlier one wins between equals."""
 
     def __init__(
         self,
@@ -122,34 +131,58 @@ class _Search:
         self._progress = progress
         self._start_s = time.monotonic()
         self._end_s = self._start_s + budget_s
-        self._longest_s = 0.0
+        self._quickest_s: float | None = None
         self.tried: dict[Variant, Measured] = {}
-        self.best: Variant | None = None
         self.version = ""
 
     @property
     def seconds(self) -> float:
         return time.monotonic() - self._start_s
 
+    @property
+    def best(self) -> Variant:
+        best, *others = self.tried
+        for variant in others:
+            if self.tried[variant].call_s < _WORTH_CHANGING * self.tried[best].call_s:
+                best = variant
+        return best
+
+    def _has_time(self) -> bool:
+        # The first attempt reads the weights from the disk; later ones are at least twice as quick.
+        if self._quickest_s is None:
+            return True
+        expected_s = self._quickest_s / 2 if len(self.tried) == 1 else self._quickest_s
+        return time.monotonic() + expected_s <= self._end_s
+
     async def attempt(self, variant: Variant) -> None:
-        """Measure it, unless it was measured, or others were and the time left is shorter than the longest attempt."""
-        begin_s = time.monotonic()
-        if variant in self.tried or (self.tried and begin_s + self._longest_s > self._end_s):
+        """Measure it if there is time; of a variant that was measured before, the better figures count."""
+        if not self._has_time():
             return
+        begin_s = time.monotonic()
         try:
             measured, self.version = await self._measure(variant)
         except EngineError as error:
-            if self.best is None:
+            if not self.tried:
                 raise
             self._progress(f"{variant}: {error}")
             return
-        self._longest_s = max(self._longest_s, time.monotonic() - begin_s)
-        self.tried[variant] = measured
-        if self.best is None or measured.call_s < _WORTH_CHANGING * self.tried[self.best].call_s:
-            self.best = variant
+        taken_s = time.monotonic() - begin_s
+        self._quickest_s = min(taken_s, self._quickest_s if self._quickest_s is not None else taken_s)
+        self.tried[variant] = measured.better(self.tried.get(variant))
         self._progress(
             f"{variant}: prefill {measured.prefill_tokens_per_s:.1f}, decode {measured.decode_tokens_per_s:.1f} tok/s"
         )
+
+    async def explore(self, variant: Variant) -> None:
+        """Measure a variant that was not measured yet."""
+        if variant not in self.tried:
+            await self.attempt(variant)
+
+    async def confirm(self) -> None:
+        """Measure the likeliest and its best rival once more: a slow moment of a shared machine must not decide."""
+        likeliest, *others = self.tried
+        for variant in (likeliest, *sorted(others, key=lambda one: self.tried[one].call_s)[:1]):
+            await self.attempt(variant)
 
 
 async def tune(
@@ -158,6 +191,7 @@ async def tune(
     weights_sha256: str,
     cores: int,
     may_repack: bool,
+    first_policy: WaitPolicy,
     budget_s: float = _BUDGET_S,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Tuning:
@@ -168,6 +202,7 @@ async def tune(
         weights_sha256: the weights that are tuned for.
         cores: the most threads to try.
         may_repack: whether memory allows a second layout of the weights.
+        first_policy: what is tried first and wins between equals.
         budget_s: seconds in all.
         progress: is told each result.
 
@@ -175,23 +210,21 @@ async def tune(
         EngineError: not even the first variant ran.
     """
     search = _Search(measure, budget_s, progress)
-    # Passive first: between equals it wins, because threads that spin burn their cores while nothing is asked.
-    start = Variant(decode_threads=cores, prefill_threads=cores, wait_policy="passive", repack=False)
-    await search.attempt(start)
-    await search.attempt(replace(start, wait_policy="active"))
-    best = search.best or start
+    await search.attempt(
+        Variant(decode_threads=cores, prefill_threads=cores, wait_policy=first_policy, repack=may_repack)
+    )
+    await search.explore(replace(search.best, wait_policy="passive" if first_policy == "active" else "active"))
     if may_repack:
-        await search.attempt(replace(best, repack=True))
+        await search.explore(replace(search.best, repack=False))
     for fewer in sorted({cores - 1, cores // 2, 1} - {0, cores}, reverse=True):
-        best = search.best or start
-        await search.attempt(replace(best, decode_threads=fewer))
-    best = search.best or start
+        await search.explore(replace(search.best, decode_threads=fewer))
+    await search.confirm()
     return Tuning(
         machine=machine_fingerprint(),
         weights_sha256=weights_sha256,
         engine_version=search.version,
-        variant=best,
-        measured=search.tried[best],
+        variant=search.best,
+        measured=search.tried[search.best],
         tried=tuple(search.tried.items()),
         seconds=search.seconds,
         at_unix_s=time.time(),

@@ -66,9 +66,9 @@ class ChatService:
             await self._fail(call, target, exchange, internal)
             return
         await self._settle(call, target)
-        await exchange.close(closing, call.headers)
         if life.shadow is not None:
             self._in_background(self._settle_shadow(life.shadow, call, target))
+        await exchange.close(closing, call.headers)
 
     async def _fail(self, call: ServedCall, target: Target, exchange: Exchange, error: TetoError) -> None:
         call.fail(error, error.http_status)
