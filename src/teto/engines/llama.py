@@ -118,9 +118,9 @@ class LlamaEngine:
         return self._facts
 
     @property
-    def pid(self) -> int | None:
-        """The child's process id while it runs."""
-        return None if self._process is None else self._process.pid
+    def process(self) -> LlamaProcess | None:
+        """The child while it runs: whoever measures calls it directly."""
+        return self._process
 
     def state(self) -> EngineState:
         """How busy it is now."""

@@ -24,23 +24,23 @@ def create_app(parts: ChatParts) -> "App":
 
 
 class App:
-    """The gateway as an ASGI application; `service` holds the mode and what still runs in the background."""
+    """The gateway as an ASGI application on its `parts`; `service` holds the mode and what runs in the background."""
 
     def __init__(self, parts: ChatParts) -> None:
-        self._parts = parts
+        self.parts = parts
         self.service = ChatService(parts)
         self._started_s = int(parts.clock.unix_s())
 
     @property
     def models(self) -> list[str]:
         """The model names that clients may use."""
-        return self._parts.router.names
+        return self.parts.router.names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request; any other kind of connection is refused by not being handled."""
         if scope["type"] != "http":
             return
-        arrived_s = self._parts.clock.monotonic_s()
+        arrived_s = self.parts.clock.monotonic_s()
         exchange = Exchange(send)
         try:
             await self._route(scope, receive, exchange, arrived_s)
@@ -55,19 +55,19 @@ class App:
         method, path = scope["method"], scope["path"].rstrip("/") or "/"
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         if (method, path) == ("GET", "/health"):
-            status, body = control.health(self._parts, self.service)
+            status, body = control.health(self.parts, self.service)
             await exchange.respond(status, {"content-type": "application/json"}, body)
             return
-        control.authenticate(headers, self._parts.gateway.api_key_sha256)
+        control.authenticate(headers, self.parts.gateway.api_key_sha256)
         if (method, path) == ("POST", "/v1/chat/completions"):
             await self._chat(receive, exchange, arrived_s)
             return
         if (method, path) == ("GET", "/v1/models"):
-            body = model_list(self._parts.router.names, self._started_s)
+            body = model_list(self.parts.router.names, self._started_s)
         elif (method, path) == ("GET", "/teto/receipts"):
-            body = await control.list_receipts(self._parts, scope["query_string"].decode("latin-1"))
+            body = await control.list_receipts(self.parts, scope["query_string"].decode("latin-1"))
         elif method == "GET" and path.startswith("/teto/receipts/"):
-            body = await control.show_receipt(self._parts, path.removeprefix("/teto/receipts/"))
+            body = await control.show_receipt(self.parts, path.removeprefix("/teto/receipts/"))
         elif (method, path) == ("POST", "/teto/mode"):
             body = control.change_mode(self.service, headers, await self._body(receive))
         else:
@@ -78,7 +78,7 @@ class App:
         await exchange.respond(200, {"content-type": "application/json"}, body)
 
     async def _body(self, receive: Receive) -> bytes:
-        limit = self._parts.gateway.body_limit_bytes
+        limit = self.parts.gateway.body_limit_bytes
         parts, size = [], 0
         while True:
             message = await receive()
