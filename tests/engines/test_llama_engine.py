@@ -118,9 +118,9 @@ def test_tokens_equal_the_engines_own_usage() -> None:
             asked = request("Write one sentence about the sea. É só isso: 😀.")
             count = await engine.count(asked)
             text, _, finish = await answer(engine, asked, limit=25)
-            assert engine._process is not None
+            assert engine.process is not None
             body = {"messages": json.loads(bytes(asked.raw["messages"])), "temperature": 0.0, "max_tokens": 25}
-            chat = await engine._process.post_json("/v1/chat/completions", body)
+            chat = await engine.process.post_json("/v1/chat/completions", body)
         assert chat["usage"]["prompt_tokens"] == count.tokens == finish.timings.prompt_tokens
         assert chat["usage"]["completion_tokens"] == finish.timings.output_tokens
         assert chat["choices"][0]["message"]["content"] == text
@@ -207,8 +207,8 @@ def test_many_streams_never_hang_the_child() -> None:
 
     async def main() -> None:
         async with smoke_engine(queue_limit=100) as engine, aiohttp.ClientSession() as session:
-            assert engine._process is not None
-            url = f"{engine._process.address}/health"
+            assert engine.process is not None
+            url = f"{engine.process.address}/health"
             work = [asyncio.create_task(answer(engine, request("Hi."), limit=2)) for _ in range(70)]
             slowest_s, n_asked = 0.0, 0
             while not all(task.done() for task in work):
