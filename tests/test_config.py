@@ -257,3 +257,10 @@ def test_a_slip_in_the_section_of_a_variable_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"unknown section 'gatway'.*gateway"):
         settle("", environment={"TETO_GATWAY_PORT": "1"})
     settle("", environment={"TETO_CLOUD_KEY": "x", "TETO_API_KEY": "y", "TETO_CONFIG": "z"})
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+def test_a_number_without_end_is_refused(value: str) -> None:
+    """Infinity is no limit: it cannot be written into a receipt, which is JSON."""
+    with pytest.raises(ConfigError, match=r"policy\.added_delay_limit_s must be"):
+        settle(f"[policy]\nadded_delay_limit_s = {value}\n")

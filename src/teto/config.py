@@ -8,6 +8,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from decimal import Decimal
+from math import isfinite
 from typing import Any, Final, Literal
 
 import msgspec
@@ -180,7 +181,7 @@ def _convert(kind: type, key: str, value: Any, dotted: str, origin: Origin, *, s
         return msgspec.convert(value, annotation, strict=strict)
     except msgspec.ValidationError as error:
         means = _field(kind, key, dotted, origin).metadata["help"]
-        raise ConfigError(f"{origin}: {dotted} = {value!r}: {error}.", fix=f"It is the {means}.") from None
+        raise ConfigError(f"{origin}: {dotted} = {value!r}: {error}.", fix=f"It means: {means}.") from None
 
 
 def _table(value: Any, dotted: str, origin: Origin) -> Mapping[str, Any]:
@@ -244,7 +245,16 @@ def _is_url(text: str) -> bool:
 _A_URL: Final = "must be an http(s) URL without a name or password in it"
 
 
+def _finite(owner: Any, dotted: str) -> _Rules:
+    for item in fields(owner):
+        value = getattr(owner, item.name)
+        if isinstance(value, float):
+            yield isfinite(value), f"{dotted}.{item.name}", "must be a finite number"
+
+
 def _rules(settings: Settings) -> _Rules:
+    for section in _SECTIONS:
+        yield from _finite(getattr(settings, section), section)
     gateway, engine, policy = settings.gateway, settings.engine, settings.policy
     yield 0 <= gateway.port <= 65535, "gateway.port", "must be between 0 and 65535"
     yield gateway.body_limit_bytes > 0, "gateway.body_limit_bytes", "must be above 0"
@@ -268,6 +278,7 @@ def _rules(settings: Settings) -> _Rules:
 
 
 def _upstream_rules(dotted: str, upstream: UpstreamSettings) -> _Rules:
+    yield from _finite(upstream, dotted)
     yield _is_url(upstream.base_url), f"{dotted}.base_url", _A_URL
     for key in ("connect_timeout_s", "first_token_timeout_s", "gap_timeout_s", "total_timeout_s"):
         yield getattr(upstream, key) > 0, f"{dotted}.{key}", "must be above 0"

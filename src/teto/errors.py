@@ -20,6 +20,7 @@ The tree:
     │   ├── UpstreamStatusError        5   502   an HTTP status other than 200
     │   └── UpstreamCutError           5   503   the connection broke inside an answer
     ├── UnavailableError               5   503   neither the engine nor the cloud may answer this request
+    │   └── StoppingError              5   503   the gateway is being stopped
     └── PortTakenError                 6   500   another process listens there
 """
 
@@ -37,6 +38,7 @@ __all__ = [
     "MissingWeightsError",
     "PortTakenError",
     "RequestError",
+    "StoppingError",
     "TetoError",
     "UnavailableError",
     "UnknownNameError",
@@ -220,6 +222,12 @@ class UnavailableError(TetoError):
     exit_code = 5
     http_status = 503
     code = "unavailable"
+
+
+class StoppingError(UnavailableError):
+    """The gateway is being stopped while it answers."""
+
+    code = "stopping"
 
 
 class PortTakenError(TetoError):

@@ -78,14 +78,20 @@ class CloudRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord:
-    """Why the call went where it went: the verdict, the figures it rests on, and every reason in order."""
+    """Why the call went where it went: the verdict, the code of the reason that settled it, and every reason."""
 
     verdict: str
+    decisive: str
     task: str
     confidence: float | None
     threshold: float | None
     calibrated: bool
     reasons: tuple[Reason, ...]
+
+    @property
+    def decisive_text(self) -> str:
+        """The reason that settled it, in words."""
+        return next((reason.text for reason in self.reasons if reason.code == self.decisive), self.decisive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

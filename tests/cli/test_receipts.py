@@ -36,7 +36,7 @@ def test_an_empty_ledger(home: Home) -> None:
 
 
 LIST = """\
-2027-01-15 08:02:00  r-none  none (degraded)   503  unknown         -      2 ms       unknown  -
+2027-01-15 08:02:00  r-none  none (degraded)   503  unknown         -      2 ms       unknown  none
 2027-01-15 08:01:00  r-up  cloud             200  unknown         -    1.25 s      $0.00024  task_open
 2027-01-15 08:00:00  r-kept  local             200  classify    0.975    520 ms            $0  confident
 """
@@ -89,7 +89,7 @@ receipt  r-kept
   answer   local, status 200, finish stop, streamed
   time     520 ms, first token 450 ms
 
-decision keep, task classify
+decision keep, task classify, settled by: confident
   confidence 0.9753, threshold 0.85 (uncalibrated: chosen, not measured)
   1. Task classify ('sentiment'). [task_closed]
   2. Confidence 0.975 over 2 tokens. [confident]

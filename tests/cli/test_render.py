@@ -15,7 +15,7 @@ def test_the_story_of_an_escalated_call() -> None:
         "  answer   cloud, status 200, finish stop, whole",
         "  time     1.25 s",
         "",
-        "decision escalate, task unknown",
+        "decision escalate, task unknown, settled by: task_open",
         "  1. Task unknown ('explain' asks for more than the text holds). [task_open]",
         "",
         "cloud run",
@@ -55,7 +55,7 @@ def test_the_summary_behind_an_answer() -> None:
     assert list(summary(replace(KEPT, local=bare))) == [
         "receipt r-kept: local, 520 ms. Confidence 0.975 over 2 tokens.",
         f"  local    {bare.model} on {bare.engine}: kept; 52 prompt tokens (12 cached), 3 out, waited 1 ms",
-        "  prefill  nothing to do",
+        "  prefill  unknown: it was stopped before its first token",
         "  decode   3 tokens in 80 ms (37.5 tok/s)",
         "  cost     $0; had all gone up: $0.0000096",
         "  energy   unknown (no counter)",

@@ -36,6 +36,7 @@ def a_receipt(receipt_id: str = "r-1", *, created_s: float = 1000.0, status: int
         finish_reason="stop",
         decision=DecisionRecord(
             verdict="escalate",
+            decisive="unsure",
             task="classify",
             confidence=0.5,
             threshold=0.85,

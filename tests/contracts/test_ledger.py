@@ -1,10 +1,11 @@
 """What every ledger must do, and what only a file can: survive a kill, keep others out, refuse what it cannot read."""
 
 import asyncio
+import contextlib
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from tests.fakes import MemoryLedger
 from teto.errors import ConfigError, TetoError
 from teto.ledger.sqlite import SqliteLedger
 from teto.ports import Ledger
+from teto.receipt import Receipt
 
 Make = Callable[[Path], Ledger]
 both_ledgers = pytest.mark.parametrize(
@@ -232,3 +234,19 @@ async def test_killed_process_loses_nothing_that_was_appended(tmp_path: Path) ->
     assert set(printed) <= kept
     assert len(kept) <= len(printed) + 1
     await ledger.close()
+
+
+def test_a_row_that_cannot_be_read_hides_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A receipt of another version is told in the log, and the others are still listed."""
+
+    async def story() -> Sequence[Receipt]:
+        ledger = SqliteLedger(tmp_path / "r.sqlite")
+        await ledger.append(a_receipt("r-1"))
+        with contextlib.closing(sqlite3.connect(tmp_path / "r.sqlite")) as other, other:
+            other.execute("INSERT INTO receipts VALUES ('r-2', 2e9, 'local', 200, '{}')")
+        found = await ledger.recent(limit=10)
+        await ledger.close()
+        return found
+
+    assert [receipt.id for receipt in asyncio.run(story())] == ["r-1"]
+    assert "cannot be read" in caplog.text

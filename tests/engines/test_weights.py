@@ -180,7 +180,7 @@ def test_wrong_bytes_are_deleted_and_the_next_source_tried(tmp_path: Path) -> No
     assert located.path.read_bytes() == CONTENT
     told = next(line for line in notes.lines if "trying good because bad failed" in line)
     assert hashlib.sha256(bytes(len(CONTENT))).hexdigest() in told
-    assert "Whoever uploaded it is unknown" in told
+    assert "whoever uploaded the bytes" in told
 
 
 def test_only_wrong_bytes_is_a_corrupt_error(tmp_path: Path) -> None:

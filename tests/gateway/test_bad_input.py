@@ -1,14 +1,16 @@
 """Requests that cannot be served: OpenAI-shaped errors with the right status, that say what to do."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.fakes import FakeEngine
+from tests.fakes import FakeEngine, MemoryLedger
 from tests.gateway.stand import CLASSIFY, EXPLAIN, Answer, Stand, chat, open_both, open_stand
 from tests.scripted_upstream import fault
 from teto.config import GatewaySettings
+from teto.receipt import Receipt
 
 USER = [{"role": "user", "content": CLASSIFY}]
 JSON = {"Content-Type": "application/json"}
@@ -190,3 +192,58 @@ async def test_refusals_have_receipts_too() -> None:
         assert (receipt.status, receipt.route) == (503, "none")
         assert receipt.decision.reasons[-1].code == "upstream_status"
         assert (await stand.receipt(await stand.ask(model="teto/local", n=2))).status == 400
+
+
+@pytest.mark.parametrize(
+    "content",
+    [[{"type": "image_url", "image_url": {"url": "data:x"}}], [{"type": "text", "text": "x"}, {"type": "input_audio"}]],
+    ids=["image", "audio"],
+)
+async def test_media_never_reaches_the_engine(content: list[dict[str, Any]]) -> None:
+    """What the engine cannot take is not shown to it, not even to be counted: refused here, or sent up as media."""
+    async with open_both(engine=FakeEngine(closed=True)) as (stand, _):
+        body = {"messages": [{"role": "user", "content": content}]}
+        refused = await send(stand, json.dumps({"model": "teto/local", **body}).encode())
+        assert_openai_error(refused, 400)
+        up = await send(stand, json.dumps({"model": "teto/auto", **body}).encode())
+        assert (up.route, up.reason) == ("cloud", "media")
+
+
+async def test_a_schema_too_deep_for_a_grammar_goes_up() -> None:
+    """A schema of four hundred levels is no reason to fail: it is the cloud's, and refused for teto/local."""
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(100):
+        schema = {"type": "object", "properties": {"a": schema}}
+    form = {"type": "json_schema", "json_schema": {"name": "deep", "schema": schema}}
+    async with open_both() as (stand, _):
+        assert_openai_error(await stand.ask(model="teto/local", response_format=form), 400)
+        assert (await stand.ask(response_format=form)).route == "cloud"
+
+
+async def test_a_seed_beyond_64_bits_goes_up() -> None:
+    """The cloud gets the number as it was written; the engine could not be sent it."""
+    async with open_both() as (stand, _):
+        assert_openai_error(await stand.ask(model="teto/local", seed=2**70), 400)
+        assert (await stand.ask(seed=2**70)).reason == "seed"
+
+
+async def test_one_model_can_be_retrieved() -> None:
+    """`/v1/models/NAME` describes a name that exists and refuses one that does not."""
+    async with open_stand() as stand:
+        found = await stand.request("GET", "/v1/models/teto/auto")
+        assert (found.status, found.json["id"], found.json["object"]) == (200, "teto/auto", "model")
+        assert_openai_error(await stand.request("GET", "/v1/models/gpt-9"), 404)
+
+
+class _BrokenLedger(MemoryLedger):
+    async def recent(self, *, limit: int, since_s: float | None = None) -> Sequence[Receipt]:
+        raise RuntimeError(f"a defect at {limit} {since_s}")
+
+
+async def test_a_defect_is_answered_in_the_form_of_the_api(caplog: pytest.LogCaptureFixture) -> None:
+    """What nobody foresaw is a JSON error with 500, and its traceback stands in the log alone."""
+    async with open_stand(ledger=_BrokenLedger()) as stand:
+        answer = await stand.request("GET", "/teto/receipts")
+        assert_openai_error(answer, 500, "server_error")
+        assert "a defect" not in answer.body.decode()
+    assert "a defect" in caplog.text

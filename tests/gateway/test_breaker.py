@@ -8,7 +8,7 @@ def opened(clock: FakeClock) -> Breaker:
     """A breaker that three failures have just opened."""
     breaker = Breaker(clock)
     for _ in range(3):
-        breaker.failed()
+        breaker.failed("no answer")
     return breaker
 
 
@@ -21,10 +21,10 @@ def test_new_breaker_lets_everything_through() -> None:
 def test_breaker_opens_at_the_third_failure_in_a_row() -> None:
     """Two failures are bad luck, three are a cloud that is down."""
     breaker = Breaker(FakeClock())
-    breaker.failed()
-    breaker.failed()
+    breaker.failed("no answer")
+    breaker.failed("no answer")
     assert breaker.allows()
-    breaker.failed()
+    breaker.failed("no answer")
     assert not breaker.allows()
 
 
@@ -32,8 +32,8 @@ def test_success_between_failures_counts_anew() -> None:
     """Failures that are not in a row do not open it."""
     breaker = Breaker(FakeClock())
     for _ in range(5):
-        breaker.failed()
-        breaker.failed()
+        breaker.failed("no answer")
+        breaker.failed("no answer")
         breaker.succeeded()
     assert breaker.allows()
 
@@ -69,7 +69,7 @@ def test_each_failed_try_doubles_the_pause_up_to_a_minute() -> None:
         while not breaker.allows():
             clock.now_s += 0.5
         pauses_s.append(clock.now_s - start_s)
-        breaker.failed()
+        breaker.failed("no answer")
     assert pauses_s == [2, 4, 8, 16, 32, 60, 60]
 
 
@@ -78,7 +78,7 @@ def test_requests_that_were_under_way_do_not_prolong_the_pause() -> None:
     clock = FakeClock()
     breaker = opened(clock)
     for _ in range(50):
-        breaker.failed()
+        breaker.failed("no answer")
     clock.now_s += 2
     assert breaker.allows()
 
@@ -100,11 +100,11 @@ def test_pause_starts_short_again_after_a_recovery() -> None:
     for pause_s in (2, 4, 8):
         clock.now_s += pause_s
         assert breaker.allows()
-        breaker.failed()
+        breaker.failed("no answer")
     clock.now_s += 16
     assert breaker.allows()
     breaker.succeeded()
     for _ in range(3):
-        breaker.failed()
+        breaker.failed("no answer")
     clock.now_s += 2
     assert breaker.allows()

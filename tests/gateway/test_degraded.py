@@ -258,3 +258,23 @@ async def test_a_body_without_choices_is_no_answer() -> None:
     """An empty object is valid JSON and no chat completion."""
     async with open_both(Reply(chunks=[b"{}"])) as (stand, _):
         assert (await stand.ask(EXPLAIN)).status == 503
+
+
+async def test_a_refused_key_is_named_every_time() -> None:
+    """A cloud that answers 401 at once spares nobody a wait by being called down: the variable stays named."""
+    async with open_both(fault(401)) as (stand, cloud):
+        for _ in range(5):
+            answer = await stand.ask(EXPLAIN)
+            assert answer.status == 502
+            assert "CLOUD_API_KEY" in answer.error["message"]
+        assert len(cloud.requests) == 5
+
+
+async def test_who_is_turned_away_learns_why() -> None:
+    """While the breaker is open the refusal repeats the cloud's last fault, and advises no cloud that is there."""
+    async with open_both(fault(500)) as (stand, _):
+        for _ in range(4):
+            answer = await stand.ask(EXPLAIN)
+        assert answer.status == 503
+        assert "status 500" in answer.error["message"]
+        assert "[upstreams.NAME]" not in answer.error["message"]

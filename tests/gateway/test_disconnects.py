@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from tests.fakes import FakeEngine, sure_pieces
-from tests.gateway.stand import CLASSIFY, EXPLAIN, Stand, chat, open_both, unsure_engine
+from tests.gateway.stand import CLASSIFY, EXPLAIN, Stand, chat, open_both, open_stand, unsure_engine
 from tests.scripted_upstream import Reply, streamed, until, whole
 from teto.config import GatewaySettings, PolicySettings
 from teto.receipt import Receipt
@@ -180,3 +180,34 @@ async def test_others_are_served_while_one_leaves() -> None:
         assert set(answers) == {cloud.reply.chunks[0]}
         statuses = sorted(receipt.status for receipt in stand.ledger.receipts.values())
         assert statuses == [200] * 10 + [499] * 10
+
+
+async def test_a_prefill_that_was_cut_short_claims_no_work() -> None:
+    """Before the first token nobody knows what was computed: no tokens, bytes or FLOPs are stated for it."""
+    engine = FakeEngine(delay_s=30)
+    async with open_stand(engine=engine) as stand:
+        asking = start(stand, CLASSIFY, model="teto/local")
+        await until(lambda: engine.active == 1)
+        await leave(asking)
+        receipt = await receipt_of_the_one_who_left(stand)
+        assert receipt.local is not None
+        assert (receipt.local.prefill, receipt.local.decode) == (None, None)
+        assert receipt.local.output_tokens == 0
+
+
+@pytest.mark.parametrize("model", ["teto/local", "teto/cloud"])
+async def test_a_gateway_that_stops_says_so(model: str) -> None:
+    """Answers under way end with an error event and a receipt that names the gateway, not the client."""
+    engine = FakeEngine(pieces=sure_pieces("word " * 500), delay_s=0.02)
+    async with open_both(ENDLESS, engine=engine) as (stand, cloud):
+        response = await start(stand, EXPLAIN, model=model, stream=True)
+        await response.content.readany()
+        stand.app.service.stop()
+        rest = await response.read()
+        assert b'"code":"stopping"' in rest
+        assert b"[DONE]" not in rest
+        receipt = await stand.only_receipt()
+        assert (receipt.status, receipt.decision.decisive) == (503, "stopping")
+        assert engine.active == 0
+        if model == "teto/cloud":
+            await cloud.wait_until_gone()

@@ -101,6 +101,15 @@ def _shape(name: str, architecture: str, fields: Any, tensors: Any) -> Shape:
     )
 
 
+def _why(error: Exception) -> str:
+    """The library's own words only where it chose them; a field that was never there is named."""
+    if isinstance(error, struct.error | IndexError):
+        return "its header ends too early, or states sizes beyond its end"
+    if isinstance(error, KeyError):
+        return f"{error.args[0]} is missing"
+    return str(error) or type(error).__name__
+
+
 def read_gguf(path: Path) -> ModelFile:
     """Read the header of a GGUF file, in tens of milliseconds whatever the vocabulary.
 
@@ -120,7 +129,7 @@ def read_gguf(path: Path) -> ModelFile:
         raise WeightsError(f"{path} cannot be read: {error.strerror}.", fix="Check the path.") from None
     except (ValueError, IndexError, KeyError, StopIteration, struct.error, TypeError, ZeroDivisionError) as error:
         raise WeightsError(
-            f"{path} is no complete GGUF file ({type(error).__name__}: {error}).",
+            f"{path} is no complete GGUF file: {_why(error)}.",
             fix="Run `teto models verify`, or pull it again.",
         ) from None
     return ModelFile(architecture=architecture, shape=shape, weights=weights, note="tensor sizes of the GGUF file")

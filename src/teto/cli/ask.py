@@ -69,12 +69,13 @@ async def _gateway(settings: "Settings") -> AsyncIterator[str]:
     from teto.cli import server, wiring
     from teto.cli.client import call, root_url
 
-    url = root_url(settings)
-    with contextlib.suppress(TetoError):
+    url, running = root_url(settings), False
+    with contextlib.suppress(TetoError):  # only of the look whether one runs
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=3)) as session:
-            if "mode" in await call(session, "GET", f"{url}/health"):
-                yield url
-                return
+            running = "mode" in await call(session, "GET", f"{url}/health")
+    if running:
+        yield url
+        return
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         async with (
@@ -112,7 +113,11 @@ async def _print_answer(url: str, body: dict[str, Any]) -> None:
         async with session.post(f"{url}/v1/chat/completions", json=body, headers=headers()) as response:
             if response.status != 200:
                 raise UnavailableError(_error_text(await response.json(content_type=None)))
-            await _print_stream(response)
+            if response.content_type == "text/event-stream":
+                await _print_stream(response)
+            else:  # some clouds answer whole whatever was asked
+                whole = await response.json(content_type=None)
+                click.echo(whole["choices"][0]["message"].get("content") or "", nl=False)
             receipt_id = response.headers["x-teto-receipt"]
         raw = await call(session, "GET", f"{url}/teto/receipts/{receipt_id}")
     click.echo("\n")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from teto.catalog.weights import WeightsEntry, find_weights, known_weights
-from teto.errors import CorruptWeightsError
+from teto.errors import CorruptWeightsError, WeightsError
 from teto.units import show_bytes
 
 if TYPE_CHECKING:
@@ -61,7 +61,10 @@ def pull_model(ctx: click.Context, *, weights_id: str | None, from_file: Path | 
     entry = _entry(weights_id)
     store = _store(ctx)
     with _shown(entry) as progress:
-        located = store.pull(entry, progress, sources=None if from_file is None else [FileSource(from_file)])
+        try:
+            located = store.pull(entry, progress, sources=None if from_file is None else [FileSource(from_file)])
+        except KeyboardInterrupt:
+            raise WeightsError(f"The pull of {entry.id} was interrupted.", fix="Run it again: it resumes.") from None
     click.echo(f"{entry.id}: {located.path}")
 
 
@@ -132,13 +135,13 @@ def _print_table(listed: Sequence["ListedWeights"]) -> None:
 
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("id", no_wrap=True)  # it is to be copied into other commands
-    for heading in ("size", "licence", "purpose", "here"):
+    for heading in ("size", "licence", "here"):
         table.add_column(heading)
     for one in listed:
         here = "yes" if one.path else "no"
         if one.partial_bytes:
             here = f"{one.partial_bytes / one.entry.size_bytes:.0%}, interrupted"
-        table.add_row(one.entry.id, show_bytes(one.entry.size_bytes), one.entry.license, one.entry.purpose, here)
+        table.add_row(one.entry.id, show_bytes(one.entry.size_bytes), one.entry.license, here)
     console = Console(highlight=False)
     console.print(table)
     for one in listed:

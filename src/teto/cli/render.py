@@ -32,15 +32,16 @@ def _route(receipt: Receipt) -> str:
 def list_line(receipt: Receipt) -> str:
     """One line: when, id, route, status, task, confidence, times and money."""
     sure = "    -" if receipt.decision.confidence is None else f"{receipt.decision.confidence:.3f}"
-    why = receipt.decision.reasons[-1].code if receipt.decision.reasons else "-"
     return (
         f"{_when(receipt)}  {receipt.id}  {_route(receipt):16}  {receipt.status}  {receipt.decision.task:10}  "
-        f"{sure}  {show_seconds(receipt.total_s):>8}  {_money(receipt.cost):>12}  {why}"
+        f"{sure}  {show_seconds(receipt.total_s):>8}  {_money(receipt.cost):>12}  {receipt.decision.decisive}"
     )
 
 
 def _phase_line(name: str, phase: Phase | None) -> str:
-    if phase is None or phase.tokens == 0:
+    if phase is None:
+        return f"  {name:8} unknown: it was stopped before its first token"
+    if phase.tokens == 0:
         return f"  {name:8} nothing to do"
     rate = show_rate(phase.tokens / phase.seconds, "tok") if phase.seconds > 0 else "-"
     line = f"  {name:8} {phase.tokens} tokens in {show_seconds(phase.seconds)} ({rate})"
@@ -56,8 +57,7 @@ def _phase_line(name: str, phase: Phase | None) -> str:
 
 def summary(receipt: Receipt) -> Iterator[str]:
     """The receipt that follows an answer."""
-    why = receipt.decision.reasons[-1].text if receipt.decision.reasons else ""
-    yield f"receipt {receipt.id}: {_route(receipt)}, {show_seconds(receipt.total_s)}. {why}"
+    yield f"receipt {receipt.id}: {_route(receipt)}, {show_seconds(receipt.total_s)}. {receipt.decision.decisive_text}"
     if receipt.local is not None:
         yield from _local_lines(receipt.local)
     if receipt.cloud is not None:
@@ -99,7 +99,7 @@ def story(receipt: Receipt) -> Iterator[str]:
     first = "" if receipt.first_token_s is None else f", first token {show_seconds(receipt.first_token_s)}"
     yield f"  time     {show_seconds(receipt.total_s)}{first}"
     yield ""
-    yield f"decision {decision.verdict}, task {decision.task}"
+    yield f"decision {decision.verdict}, task {decision.task}, settled by: {decision.decisive}"
     if decision.confidence is not None and decision.threshold is not None:
         kind = "calibrated" if decision.calibrated else "uncalibrated: chosen, not measured"
         yield f"  confidence {decision.confidence:.4f}, threshold {decision.threshold:g} ({kind})"

@@ -38,7 +38,7 @@ async def _serve(settings: "Settings", listener: socket.socket) -> int:
         # uvicorn raises the signal that ended it once more; here it has done its work.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
-        await server.new_server(app).serve(sockets=[listener])
+        await server.serve_until_stopped(app, listener)
         click.echo("teto: stopping")
     return 0
 

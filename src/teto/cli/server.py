@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
     from teto.gateway.app import App
 
-__all__ = ["bind", "new_server", "run_in_background", "run_loop"]
+__all__ = ["bind", "new_server", "run_in_background", "run_loop", "serve_until_stopped"]
 
 _BACKLOG = 2048
-_GRACE_S = 5  # a server that is told to stop lets answers finish this long
+_GRACE_S = 2.0  # a server that is told to stop lets answers finish this long, then ends them with an error
+_LAST_GRACE_S = 5
 
 
 def bind(host: str, port: int, *, has_keys: bool) -> socket.socket:
@@ -59,9 +60,27 @@ def new_server(app: "App") -> "uvicorn.Server":
             log_level="warning",
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=_GRACE_S,
+            timeout_graceful_shutdown=_LAST_GRACE_S,
         )
     )
+
+
+async def serve_until_stopped(app: "App", listener: socket.socket) -> None:
+    """Serve until a signal asks to stop; answers under way get a moment, then an error that says so."""
+    server = new_server(app)
+    ending = asyncio.create_task(_end_answers(server, app))
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        ending.cancel()
+        await asyncio.gather(ending, return_exceptions=True)
+
+
+async def _end_answers(server: "uvicorn.Server", app: "App") -> None:
+    while not server.should_exit:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(_GRACE_S)
+    app.service.stop()
 
 
 @contextlib.asynccontextmanager

@@ -46,7 +46,10 @@ class EngineHttp:
         """
         if self._session.closed:
             raise aiohttp.ClientConnectionError("the session is closed")
-        method, data = ("GET", None) if body is None else ("POST", orjson.dumps(body))
+        try:
+            method, data = ("GET", None) if body is None else ("POST", orjson.dumps(body))
+        except TypeError as error:  # a whole number beyond 64 bits, or too many levels
+            raise EngineError(f"The engine cannot be sent this request: {error}.") from None
         async with asyncio.timeout_at(until_s):
             answer = await self._session.request(method, url, data=data)
         self._answers.add(answer)

@@ -107,7 +107,7 @@ class LlamaProcess:
         self.address, self.version = str(answer["address"]), str(answer["version"])
 
     def _log_tail(self) -> str:
-        return f"Its log ends: {' | '.join(list(self._log)[-5:])}" if self._log else "It left no log."
+        return f"Its log ends: {' | '.join(list(self._log)[-5:])}" if self._log else "It left no log"
 
     async def _drain_log(self) -> None:
         assert self._process.stderr is not None  # noqa: S101 - it was asked for as a pipe

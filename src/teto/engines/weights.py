@@ -175,8 +175,8 @@ class WeightsStore:
             self._check_room(entry, part, source.spare_bytes(entry))
             because = f" because {'; '.join(reasons)}" if reasons else ""
             progress.note(
-                f"{entry.id}: trying {source.name}{because}. Whoever uploaded it is unknown: "
-                f"what is trusted is the sha256 {entry.sha256}."
+                f"{entry.id}: trying {source.name}{because}. "
+                f"What is trusted is the sha256 {entry.sha256}, whoever uploaded the bytes."
             )
             try:
                 source.fetch(entry, part, progress)

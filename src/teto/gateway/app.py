@@ -1,6 +1,7 @@
 """The ASGI application: routes, reads bodies, watches for clients that leave, and turns errors into answers."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -9,11 +10,12 @@ from teto.gateway import control
 from teto.gateway.chat import ChatService
 from teto.gateway.exchange import Exchange, Send
 from teto.gateway.parts import ChatParts
-from teto.wire.bodies import error_body, model_list
+from teto.wire.bodies import error_body, model_list, model_object
 from teto.wire.chat import parse_chat_request
 
 __all__ = ["App", "create_app"]
 
+_LOG = logging.getLogger(__name__)
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Scope = MutableMapping[str, Any]
 
@@ -45,11 +47,12 @@ class App:
         try:
             await self._route(scope, receive, exchange, arrived_s)
         except TetoError as error:
-            if not exchange.started:
-                headers = {"content-type": "application/json"}
-                await exchange.respond(error.http_status, headers, error_body(error))
+            await _refuse(exchange, error)
         except _ClientGone:
             pass
+        except Exception as fault:  # noqa: BLE001 - a defect of ours is answered in the form of the API, and logged
+            _LOG.exception("%s %s", scope["method"], scope["path"])
+            await _refuse(exchange, TetoError(f"The gateway failed: {type(fault).__name__}.", fix="See its log."))
 
     async def _route(self, scope: Scope, receive: Receive, exchange: Exchange, arrived_s: float) -> None:
         method, path = scope["method"], scope["path"].rstrip("/") or "/"
@@ -64,6 +67,8 @@ class App:
             return
         if (method, path) == ("GET", "/v1/models"):
             body = model_list(self.parts.router.names, self._started_s)
+        elif method == "GET" and path.startswith("/v1/models/"):
+            body = model_object(self._known_model(path.removeprefix("/v1/models/")), self._started_s)
         elif (method, path) == ("GET", "/teto/receipts"):
             body = await control.list_receipts(self.parts, scope["query_string"].decode("latin-1"))
         elif method == "GET" and path.startswith("/teto/receipts/"):
@@ -76,6 +81,10 @@ class App:
                 fix="See POST /v1/chat/completions, GET /v1/models, /health, /teto/receipts and POST /teto/mode.",
             )
         await exchange.respond(200, {"content-type": "application/json"}, body)
+
+    def _known_model(self, name: str) -> str:
+        self.parts.router.look_up(name)
+        return name
 
     async def _body(self, receive: Receive) -> bytes:
         limit = self.parts.gateway.body_limit_bytes
@@ -105,6 +114,11 @@ class App:
             results = await asyncio.gather(work, watch, return_exceptions=True)
         if isinstance(results[0], Exception):
             raise results[0]
+
+
+async def _refuse(exchange: Exchange, error: TetoError) -> None:
+    if not exchange.started:
+        await exchange.respond(error.http_status, {"content-type": "application/json"}, error_body(error))
 
 
 class _ClientGone(Exception):  # noqa: N818 - nothing failed: somebody left

@@ -24,6 +24,7 @@ class Breaker:
         self._pause_s = _FIRST_PAUSE_S
         self._retry_at_s = 0.0
         self._trying = False
+        self.cause = ""
 
     @property
     def is_open(self) -> bool:
@@ -43,8 +44,9 @@ class Breaker:
         """The cloud answered."""
         self._failures, self._pause_s, self._trying = 0, _FIRST_PAUSE_S, False
 
-    def failed(self) -> None:
-        """The cloud did not answer, or answered that it cannot."""
+    def failed(self, cause: str) -> None:
+        """The cloud did not answer, or answered that it cannot; `cause` is told to those who are turned away."""
+        self.cause = cause
         self._failures += 1
         if self._trying:
             self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S)

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from teto.config import Mode
-from teto.errors import TetoError, UpstreamStatusError
+from teto.errors import StoppingError, TetoError, UpstreamStatusError
 from teto.gateway.breaker import Breaker
 from teto.gateway.exchange import Exchange
 from teto.gateway.life import Life
@@ -22,6 +22,7 @@ from teto.wire.sse import sse
 __all__ = ["ChatService"]
 
 _LOG = logging.getLogger(__name__)
+_AGAIN = "Send the request again in a moment."
 _CLIENT_GONE = 499  # what is written down for a client that left; nobody is there to read it
 
 
@@ -33,6 +34,8 @@ class ChatService:
         self.mode: Mode = parts.gateway.mode
         self._breakers = {name: Breaker(parts.clock) for name in parts.upstreams}
         self._background: set[asyncio.Task[None]] = set()
+        self._active: set[asyncio.Task[Any]] = set()
+        self._stopping = False
 
     async def serve(self, request: ChatRequest, exchange: Exchange, *, arrived_s: float) -> None:
         """Answer one request. Cancelling this stops all its work and still leaves a receipt.
@@ -49,9 +52,16 @@ class ChatService:
         )
         target = self._parts.router.resolve(request.model, call.mode)
         life = Life(self._parts, self._breakers, call, target, exchange)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine that runs has a task
+        self._active.add(task)
+        task.add_done_callback(self._active.discard)
         try:
             closing = await life.run()
         except asyncio.CancelledError:
+            if self._stopping:
+                await self._fail(call, target, exchange, StoppingError("The gateway is being stopped.", fix=_AGAIN))
+                return
             call.status = _CLIENT_GONE
             call.note("client_gone", "The client closed the connection.")
             self._in_background(self._settle(call, target))
@@ -113,6 +123,12 @@ class ChatService:
         task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+    def stop(self) -> None:
+        """End what is being answered, each with an error that says so."""
+        self._stopping = True
+        for task in tuple(self._active):
+            task.cancel()
 
     async def drain(self) -> None:
         """Wait for receipts and shadows that are still being written."""

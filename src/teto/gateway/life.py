@@ -152,9 +152,7 @@ class Life:
     async def _go_up(self, cloud: Upstream) -> Closing:
         breaker = self._breakers[cloud.facts.name]
         if not breaker.allows():
-            raise UpstreamUnreachableError(
-                f"The cloud {cloud.facts.name!r} is down and is retried soon.", upstream=cloud.facts.name
-            )
+            raise UpstreamUnreachableError(_is_down(cloud, breaker), upstream=cloud.facts.name)
         attempt = CloudAttempt(self._call, self._target, cloud, clock=self._parts.clock, price=self._parts.price)
         note = "cancelled"
         try:
@@ -162,10 +160,10 @@ class Life:
             note = ""
         except UpstreamError as error:
             note = str(error)
-            if isinstance(error, UpstreamStatusError) and error.passes_through:
-                breaker.succeeded()
+            if isinstance(error, UpstreamStatusError) and error.status < 500:
+                breaker.succeeded()  # it answers at once: nobody has to be spared the wait
             else:
-                breaker.failed()
+                breaker.failed(error.message)
             raise
         finally:
             self._call.cloud = attempt.account(note)
@@ -193,10 +191,10 @@ class Life:
             raise error
         if admission is not None and not admission.able:
             self._require_able(admission)
-        why = "; ".join(reason.text for reason in self._call.reasons)
+        why = "; ".join(reason.text.rstrip(".") for reason in self._call.reasons)
         raise UnavailableError(
-            f"No cloud can answer, and the local model may not: {why}",
-            fix="Configure an upstream in teto.toml, or set gateway.degraded to best_effort.",
+            f"No cloud can answer, and the local model may not: {why}.",
+            fix=f"{self._cloud_advice()}, or set gateway.degraded to best_effort.",
         )
 
     # -- clouds --------------------------------------------------------------------------------------------------
@@ -207,8 +205,9 @@ class Life:
         if cloud is None:
             self._call.note("no_cloud", "No cloud is configured.")
             return None
-        if self._breakers[cloud.facts.name].is_open:
-            self._call.note("cloud_down", f"The cloud {cloud.facts.name!r} is down and is retried soon.")
+        breaker = self._breakers[cloud.facts.name]
+        if breaker.is_open:
+            self._call.note("cloud_down", _is_down(cloud, breaker))
             return None
         return cloud
 
@@ -217,6 +216,13 @@ class Life:
         if cloud is None:
             raise UnavailableError(
                 f"Only a cloud may answer this: {self._call.reasons[-1].text}",
-                fix="Add an [upstreams.NAME] table to teto.toml, or try again later.",
+                fix=f"{self._cloud_advice()}.",
             )
         return cloud
+
+    def _cloud_advice(self) -> str:
+        return "Add an [upstreams.NAME] table to teto.toml" if self._target.upstream is None else "Try again soon"
+
+
+def _is_down(cloud: Upstream, breaker: Breaker) -> str:
+    return f"The cloud {cloud.facts.name!r} is down and is retried soon. The last answer was: {breaker.cause}"

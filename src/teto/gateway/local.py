@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from teto.errors import EngineError
 from teto.physics.energy import Energy, derived_energy, unknown_energy
 from teto.physics.roofline import Work, ceiling, decode, prefill
-from teto.ports import Clock, Engine, EngineFacts, PowerMeter, PowerReading
+from teto.ports import Clock, Engine, EngineFacts, PowerMeter, PowerReading, PromptCount
 from teto.receipt import LocalRun, Phase, RunOutcome
 from teto.wire.chat import ChatRequest
 from teto.wire.generation import Finish, Piece, RunTimings
@@ -84,12 +84,15 @@ class LocalAttempt:
             self._end_power = self._tools.power.read()
         await self._stream.aclose()
 
-    def account(self, outcome: RunOutcome, *, prompt_tokens: int, note: str = "") -> LocalRun:
-        """What the attempt did; a stopped one is accounted from this side's clock, with the tokens that came."""
+    def account(self, outcome: RunOutcome, *, count: PromptCount, note: str = "") -> LocalRun:
+        """What the attempt did. A stopped one is accounted from this side's clock, with the tokens that came.
+
+        Before the first token nobody knows how much of the prompt was computed: its phases are None then.
+        """
         facts = self._tools.engine.facts
-        timings = self.finish.timings if self.finish is not None else self._partial(prompt_tokens)
+        timings = self.finish.timings if self.finish is not None else self._partial(count)
         end_s = self._end_s if self._end_s is not None else self._tools.clock.monotonic_s()
-        busy_s = timings.prefill_s + timings.decode_s
+        busy_s = end_s - self._start_s if timings is None else timings.prefill_s + timings.decode_s
         energy = self._energy(busy_s)
         return LocalRun(
             engine=facts.name,
@@ -97,30 +100,31 @@ class LocalAttempt:
             fingerprint=facts.fingerprint,
             outcome=outcome,
             finish_reason=self.finish.reason if self.finish is not None else None,
-            prompt_tokens=timings.prompt_tokens,
-            cached_tokens=timings.cached_tokens,
-            output_tokens=timings.output_tokens,
-            count_source=timings.source,
+            prompt_tokens=count.tokens if timings is None else timings.prompt_tokens,
+            cached_tokens=count.cached_tokens if timings is None else timings.cached_tokens,
+            output_tokens=0 if timings is None else timings.output_tokens,
+            count_source="counted before the run" if timings is None else timings.source,
             queue_s=max(0.0, end_s - self._start_s - busy_s),
-            prefill=_prefill_phase(facts, timings, energy),
-            decode=_decode_phase(facts, timings, energy),
+            prefill=None if timings is None else _prefill_phase(facts, timings, energy),
+            decode=None if timings is None else _decode_phase(facts, timings, energy),
             energy=energy,
             answer_sha256=hashlib.sha256(self.text.encode()).hexdigest() if self.finish is not None else None,
             note=note,
         )
 
-    def _partial(self, prompt_tokens: int) -> RunTimings:
+    def _partial(self, count: PromptCount) -> RunTimings | None:
+        if self._first_s is None:
+            return None
         end_s = self._end_s if self._end_s is not None else self._tools.clock.monotonic_s()
-        first_s = self._first_s if self._first_s is not None else end_s
         output = sum(max(1, len(piece.tokens)) for piece in self.pieces)
         return RunTimings(
-            prefilled_tokens=prompt_tokens,
-            cached_tokens=0,
+            prefilled_tokens=count.tokens - count.cached_tokens,
+            cached_tokens=count.cached_tokens,
             output_tokens=output,
             decode_steps=max(0, output - 1),
-            prefill_s=first_s - self._start_s,
-            decode_s=end_s - first_s,
-            source="stopped early: this side's clock, cache unknown",
+            prefill_s=self._first_s - self._start_s,
+            decode_s=end_s - self._first_s,
+            source="stopped early: this side's clock, the cache as it was predicted",
         )
 
     def _energy(self, busy_s: float) -> Energy:

@@ -49,10 +49,15 @@ class Router:
             UnknownNameError: no virtual model and no route has that name.
             UnavailableError: the name asks for what the mode has switched off.
         """
-        wish, upstream, upstream_model = self._look_up(model)
+        wish, upstream, upstream_model = self.look_up(model)
         return Target(course=_course(wish, mode, model), upstream=upstream, upstream_model=upstream_model)
 
-    def _look_up(self, model: str) -> tuple[Literal["auto", "local", "cloud"], Upstream | None, str]:
+    def look_up(self, model: str) -> tuple[Literal["auto", "local", "cloud"], Upstream | None, str]:
+        """What a name wishes for, the cloud it may go up to, and its name there.
+
+        Raises:
+            UnknownNameError: no virtual model and no route has that name.
+        """
         first = next(iter(self._upstreams.values()), None)
         if model in VIRTUAL_MODELS:
             return VIRTUAL_MODELS[model], first, first.facts.model if first else ""

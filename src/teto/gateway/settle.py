@@ -60,6 +60,7 @@ def make_receipt(
         finish_reason=call.finish_reason,
         decision=DecisionRecord(
             verdict=call.verdict,
+            decisive=call.decisive,
             task=call.task,
             confidence=call.confidence,
             threshold=call.threshold,

@@ -6,8 +6,9 @@ from teto.errors import EngineError
 from teto.gateway.local import LocalAttempt, LocalTools
 from teto.gateway.parts import ChatParts
 from teto.gateway.served import ServedCall
+from teto.ports import PromptCount
 from teto.receipt import RunOutcome
-from teto.triage.admission import Admission, LocalFacts, admit
+from teto.triage.admission import Admission, LocalFacts, admit, inability
 from teto.triage.policy import Answer, Verdict, decide
 from teto.triage.recognise import recognise
 
@@ -15,6 +16,7 @@ __all__ = ["Trial"]
 
 # The added-delay limit binds the prediction; the delay itself is cut at this multiple of it.
 _OVERRUN_FACTOR = 2.0
+_UNCOUNTED = PromptCount(tokens=0, cached_tokens=0, exact=False)
 _LIMIT_OF_A_DECISION_TOKENS = 512  # a structured answer that is longer than this is not waited for
 
 
@@ -24,7 +26,7 @@ class Trial:
     def __init__(self, parts: ChatParts, call: ServedCall) -> None:
         self._parts = parts
         self._call = call
-        self._prompt_tokens = 0
+        self._count = _UNCOUNTED
 
     async def admission(self) -> Admission | None:
         """What admission says; None, with its reason noted, when the engine cannot even be asked."""
@@ -34,13 +36,15 @@ class Trial:
             return None
         recognition = recognise(request)
         self._call.task = recognition.task
+        facts, state = engine.facts, engine.state()
         try:
-            count = await engine.count(request)
+            # What the engine cannot take is not shown to it, not even to be counted.
+            if inability(request, facts.capabilities) is None:
+                self._count = await engine.count(request)
         except EngineError as error:
             self._call.note(error.code, str(error))
             return None
-        facts, state = engine.facts, engine.state()
-        self._prompt_tokens = count.tokens
+        count = self._count
         found = admit(
             request,
             recognition,
@@ -70,7 +74,7 @@ class Trial:
             power=self._parts.power,
             mean_power_w=self._parts.mean_power_w,
         )
-        room = self._parts.engine.facts.context_tokens - self._prompt_tokens
+        room = self._parts.engine.facts.context_tokens - self._count.tokens
         limit = self._call.request.output_limit_tokens
         return LocalAttempt(self._call.request, tools, output_limit_tokens=min(limit or room, room))
 
@@ -103,7 +107,7 @@ class Trial:
     async def discard(self, attempt: LocalAttempt, outcome: RunOutcome) -> None:
         """Stop the attempt if it still runs, and account for it."""
         await attempt.stop()
-        self._call.local = attempt.account("failed" if attempt.failed else outcome, prompt_tokens=self._prompt_tokens)
+        self._call.local = attempt.account("failed" if attempt.failed else outcome, count=self._count)
 
     async def decide_in_shadow(self) -> ServedCall:
         """Decide as `auto` would, release nothing, and give what happened."""

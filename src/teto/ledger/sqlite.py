@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+import logging
 import queue
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from teto.receipt import Receipt
 
 __all__ = ["SqliteLedger"]
 
+_LOG: Final = logging.getLogger(__name__)
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS receipts (
   id TEXT PRIMARY KEY,
@@ -124,7 +126,7 @@ class SqliteLedger:
 
     def _select(self, sql: str, values: tuple[float | str, ...]) -> list[Receipt]:
         with contextlib.closing(_open(self._path)) as connection:
-            return [msgspec.json.decode(body, type=Receipt) for (body,) in connection.execute(sql, values)]
+            return list(_receipts(connection.execute(sql, values)))
 
     async def close(self) -> None:
         """Write what waits, and end the writer."""
@@ -141,3 +143,12 @@ def _settle(done: asyncio.Future[None], error: Exception | None) -> None:
         done.set_result(None)
     else:
         done.set_exception(error)
+
+
+def _receipts(rows: Iterable[tuple[bytes]]) -> Iterator[Receipt]:
+    """The receipts of rows; one that this version cannot read is told in the log and hides no other."""
+    for (body,) in rows:
+        try:
+            yield msgspec.json.decode(body, type=Receipt)
+        except msgspec.DecodeError as error:
+            _LOG.warning("a receipt cannot be read (%s): %.80r", error, body)

@@ -8,7 +8,7 @@ from teto.traffic.task import CLOSED_TASKS, Task
 from teto.triage.recognise import Recognition
 from teto.wire.chat import ChatRequest
 
-__all__ = ["Admission", "Delay", "LocalFacts", "Reason", "admit"]
+__all__ = ["Admission", "Delay", "LocalFacts", "Reason", "admit", "inability"]
 
 # What a small grammar carries exactly; engines widen anything else in silence, so it is not offered to them.
 _SCHEMA_KEYS: Final = frozenset(
@@ -24,6 +24,7 @@ _SCHEMA_KEYS: Final = frozenset(
         "description",
     }
 )
+_SCHEMA_DEPTH: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +95,12 @@ class Admission:
         return timing if self.closed else task
 
 
-def _plain_schema(schema: Any) -> str | None:
-    """The first key that the grammar may not carry exactly, or None."""
+def _plain_schema(schema: Any, depth: int = 0) -> str | None:
+    """What in it the grammar may not carry exactly, or None."""
     if isinstance(schema, bool):
         return None
+    if depth > _SCHEMA_DEPTH:
+        return f"more than {_SCHEMA_DEPTH} levels"
     if not isinstance(schema, dict):
         return "a schema that is not an object"
     for key, value in schema.items():
@@ -106,24 +109,27 @@ def _plain_schema(schema: Any) -> str | None:
         inner = list(value.values()) if key == "properties" and isinstance(value, dict) else []
         inner += [value] if key == "items" or (key == "additionalProperties" and value is not False) else []
         for part in inner:
-            if found := _plain_schema(part):
+            if found := _plain_schema(part, depth + 1):
                 return found
     return None
 
 
-def _inability(request: ChatRequest, facts: LocalFacts) -> Reason | None:
+def inability(request: ChatRequest, capabilities: Collection[str]) -> Reason | None:
+    """Why the engine cannot give such an answer, whatever its size; None if it can."""
     fields = request.fields
     if fields.tools or fields.functions:
         return Reason(code="tools", text="The request brings tools; the local model is not offered them.")
     if any(message.has_media for message in request.messages):
         return Reason(code="media", text="A message holds more than text.")
+    if fields.seed is not None and not -(2**63) <= fields.seed < 2**63:
+        return Reason(code="seed", text="The seed has more than 64 bits.")
     if (fields.n or 1) > 1:
         return Reason(code="several_answers", text=f"{fields.n} answers are asked for.")
     if fields.modalities is not None and fields.modalities != ["text"]:
         return Reason(code="modalities", text="More than text is asked for.")
     form = fields.response_format
     if form is not None and form.get("type") != "text":
-        if request.json_schema is None or "schema" not in facts.capabilities:
+        if request.json_schema is None or "schema" not in capabilities:
             return Reason(code="format", text=f"The engine cannot force the format {form.get('type')!r}.")
         if key := _plain_schema(request.json_schema):
             return Reason(code="schema", text=f"The schema uses {key}, which a grammar may not carry exactly.")
@@ -196,7 +202,7 @@ def admit(
         )
     ]
     expected = recognition.expected_output_tokens
-    obstacles = [_inability(request, facts), _fits(request, facts, expected)]
+    obstacles = [inability(request, facts.capabilities), _fits(request, facts, expected)]
     reasons += [reason for reason in obstacles if reason is not None]
     held = min(expected, hold_back_limit_tokens, request.output_limit_tokens or expected)
     delay = _delay(facts, held)

@@ -9,7 +9,7 @@ import orjson
 from teto.errors import AuthenticationError, RequestError, TetoError, UnknownNameError
 from teto.wire.generation import Finish, Piece, RunTimings, TokenLogprob
 
-__all__ = ["AnswerHead", "chunk", "completion", "error_body", "model_list", "usage_chunk"]
+__all__ = ["AnswerHead", "chunk", "completion", "error_body", "model_list", "model_object", "usage_chunk"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +102,16 @@ def usage_chunk(head: AnswerHead, timings: RunTimings) -> bytes:
 
 def model_list(names: Iterable[str], created_s: int) -> bytes:
     """The body of `/v1/models`."""
-    data = [{"id": name, "object": "model", "created": created_s, "owned_by": "teto"} for name in names]
-    return orjson.dumps({"object": "list", "data": data})
+    return orjson.dumps({"object": "list", "data": [_model(name, created_s) for name in names]})
+
+
+def model_object(name: str, created_s: int) -> bytes:
+    """The body of `/v1/models/NAME`."""
+    return orjson.dumps(_model(name, created_s))
+
+
+def _model(name: str, created_s: int) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": created_s, "owned_by": "teto"}
 
 
 def error_body(error: TetoError) -> bytes:

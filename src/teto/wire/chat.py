@@ -138,7 +138,8 @@ def parse_chat_request(body: bytes) -> ChatRequest:
         text, _, path = str(error).partition(" - at `$")
         missing = text.partition("missing required field `")[2].rstrip("`")
         where = (path.rstrip("`").lstrip(".") + (f".{missing}" if missing and path else missing)) or None
-        raise RequestError(f"{text}{f' in {where}' if where else ''}.", param=where) from None
+        place = f" in {where}" if path else ""
+        raise RequestError(f"{text}{place}.", param=where) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError(
             f"The body is not JSON: {error}.", fix="Send a chat completion request as JSON in UTF-8."
