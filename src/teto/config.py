@@ -256,6 +256,7 @@ def _rules(settings: Settings) -> _Rules:
     for section in _SECTIONS:
         yield from _finite(getattr(settings, section), section)
     gateway, engine, policy = settings.gateway, settings.engine, settings.policy
+    yield bool(gateway.host), "gateway.host", "must name an address"
     yield 0 <= gateway.port <= 65535, "gateway.port", "must be between 0 and 65535"
     yield gateway.body_limit_bytes > 0, "gateway.body_limit_bytes", "must be above 0"
     digests = all(re.fullmatch(r"[0-9a-f]{64}", key) for key in gateway.api_key_sha256)
@@ -296,7 +297,8 @@ def _check(settings: Settings, origins: Mapping[str, Origin]) -> None:
     for index, route in enumerate(settings.routes):
         if route.upstream and route.upstream not in settings.upstreams:
             raise ConfigError(
-                f"routes[{index}].upstream = {route.upstream!r} is no upstream.",
+                f"{origins.get(f'routes[{index}].upstream', 'settings')}: routes[{index}].upstream = "
+                f"{route.upstream!r} is no upstream.",
                 fix=_near(route.upstream, settings.upstreams)
                 if settings.upstreams
                 else "Add an [upstreams.NAME] table.",

@@ -243,7 +243,7 @@ def test_a_row_that_cannot_be_read_hides_no_other(tmp_path: Path, caplog: pytest
         ledger = SqliteLedger(tmp_path / "r.sqlite")
         await ledger.append(a_receipt("r-1"))
         with contextlib.closing(sqlite3.connect(tmp_path / "r.sqlite")) as other, other:
-            other.execute("INSERT INTO receipts VALUES ('r-2', 2e9, 'local', 200, '{}')")
+            other.execute("INSERT INTO receipts VALUES ('r-2', 2e9, 'local', 200, x'7b7d')")
         found = await ledger.recent(limit=10)
         await ledger.close()
         return found

@@ -69,3 +69,13 @@ def test_the_kill_switch(home: Home, cloud: Cloud) -> None:
             receipt = gateway.get(f"/teto/receipts/{answer.headers['x-teto-receipt']}")
         assert len(cloud.bodies) == before + 1
         assert (receipt["mode"], receipt["local"]) == ("cloud", None)
+
+
+def test_ask_passes_on_what_a_running_gateway_refuses(gateway: Gateway, shared_home: Home) -> None:
+    """A refusal of the running gateway is one error, not a reason to start a second engine."""
+    assert gateway.base_url
+    ran = shared_home.run("ask", "--model", "nobody/knows", "Hello.")
+    assert ran.returncode == 5
+    assert "'nobody/knows' does not exist here" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert "loading" not in ran.stderr

@@ -38,6 +38,7 @@ def ask(
 ) -> None:
     """Ask one question and see the answer and its receipt; uses the running gateway, or starts one for it."""
     from teto.cli import wiring
+    from teto.cli.server import run_loop
 
     messages = [{"role": "system", "content": system}] if system else []
     body: dict[str, Any] = {
@@ -47,8 +48,6 @@ def ask(
     }
     if max_tokens is not None:
         body["max_tokens"] = max_tokens
-    from teto.cli.server import run_loop
-
     run_loop(_ask(wiring.load_settings(ctx), body, as_json=as_json))
 
 

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from teto.engines.weights import WeightsStore
     from teto.gateway.app import App
     from teto.ledger.sqlite import SqliteLedger
+    from teto.physics.cost import Cost
     from teto.physics.device import Device
     from teto.ports import Engine, Upstream
+    from teto.traffic.tokens import TokenVector
 
 __all__ = [
     "Progress",
@@ -289,7 +291,7 @@ class _Prices:
 
     settings: Settings
 
-    def __call__(self, upstream: "Upstream", model: str, tokens: Any, at_unix_s: float) -> Any:
+    def __call__(self, upstream: "Upstream", model: str, tokens: "TokenVector", at_unix_s: float) -> "Cost":
         from teto.catalog.prices import own_cost, published_cost
 
         own = self.settings.upstreams[upstream.facts.name]

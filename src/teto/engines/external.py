@@ -53,6 +53,7 @@ class ExternalEngine:
         self._http: EngineHttp | None = None
         self._facts: EngineFacts | None = None
         self._note = "not started"
+        self._is_reachable = True  # as the last request found it
         self._can_tokenize = True
 
     async def start(self) -> None:
@@ -104,11 +105,11 @@ class ExternalEngine:
     def state(self) -> EngineState:
         """How busy this client keeps it; what others ask of the server is not seen."""
         return EngineState(
-            ready=self._http is not None,
+            ready=self._http is not None and self._is_reachable,
             active=self._slots.active,
             waiting=self._slots.waiting,
             expected_wait_s=self._slots.expected_wait_s,
-            note=self._note,
+            note=self._note if self._is_reachable else "the server did not answer the last request",
         )
 
     async def count(self, request: ChatRequest) -> PromptCount:
@@ -191,10 +192,12 @@ class ExternalEngine:
         try:
             async with contextlib.aclosing(events):
                 async for event in events:
+                    self._is_reachable = True
                     yield event
         except aiohttp.ClientConnectorError as error:
             raise self._unreachable(error) from None
         except aiohttp.ClientError as error:
+            self._is_reachable = False
             raise EngineDiedError(f"The connection to {self._base_url} broke: {error}.") from None
 
     def _open(self) -> EngineHttp:
@@ -203,6 +206,7 @@ class ExternalEngine:
         return self._http
 
     def _unreachable(self, error: Exception) -> EngineError:
+        self._is_reachable = False
         return EngineError(
             f"{self._base_url} cannot be reached: {error}.",
             fix="Start that server, or correct engine.base_url.",
