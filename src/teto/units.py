@@ -10,7 +10,6 @@ __all__ = [
     "MIB",
     "MTOK",
     "show_bytes",
-    "show_count",
     "show_flops",
     "show_fraction",
     "show_joules",
@@ -44,11 +43,6 @@ def _scaled(value: float, unit: str) -> str:
 def show_bytes(n_bytes: float) -> str:
     """Bytes in decimal units: `980097536` is `980 MB`."""
     return _scaled(n_bytes, "B")
-
-
-def show_count(count: float) -> str:
-    """A plain count with thousands separated: `14042` is `14,042`."""
-    return f"{count:,.0f}"
 
 
 def show_flops(flops: float) -> str:

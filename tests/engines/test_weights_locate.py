@@ -6,36 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from teto.catalog.weights import WeightsEntry, known_weights
+from tests.engines.tiny_weights import CONTENT, Notes, make_entry
+from teto.catalog.weights import known_weights
 from teto.engines.weights import WeightsStore, free_disk_bytes
 from teto.engines.weights_sources import FileSource
 from teto.errors import CorruptWeightsError, MissingWeightsError, UnknownNameError
-
-CONTENT = b"GGUF" + bytes(range(256)) * 16
-
-
-def make_entry() -> WeightsEntry:
-    """An entry of a few kilobytes."""
-    return WeightsEntry(
-        id="tiny",
-        title="Tiny",
-        sha256=hashlib.sha256(CONTENT).hexdigest(),
-        size_bytes=len(CONTENT),
-        license="Apache-2.0",
-        purpose="tests",
-        source="made here",
-        checked_on="2026-11-30",
-    )
-
-
-class Silent:
-    """Progress that nobody watches."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
-    def at(self, done_bytes: int) -> None:
-        """Nothing."""
 
 
 def make_store(folder: Path) -> WeightsStore:
@@ -63,18 +38,18 @@ def test_locate_refuses_a_wrong_size(tmp_path: Path) -> None:
     """A file in the store that was cut short is refused with both sizes, and pull replaces it."""
     entry = make_entry()
     store = make_store(tmp_path)
-    path = store.pull(entry, Silent()).path
+    path = store.pull(entry, Notes()).path
     path.write_bytes(CONTENT[:100])
     with pytest.raises(CorruptWeightsError, match=f"has 100 bytes.*{len(CONTENT)}"):
         store.locate(entry)
-    assert store.pull(entry, Silent()).path.read_bytes() == CONTENT
+    assert store.pull(entry, Notes()).path.read_bytes() == CONTENT
 
 
 def test_verify_names_a_corrupt_file(tmp_path: Path) -> None:
     """A file whose bytes changed under the same size is found by verify, with its path and both hashes."""
     entry = make_entry()
     store = make_store(tmp_path)
-    path = store.pull(entry, Silent()).path
+    path = store.pull(entry, Notes()).path
     assert store.verify(entry).path == path
     changed = bytes(len(CONTENT))
     path.write_bytes(changed)

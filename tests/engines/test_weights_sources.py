@@ -15,51 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from teto.catalog.weights import HubFile, WeightsEntry
-from teto.engines.weights import WeightsStore
-from teto.engines.weights_sources import HubSource, WeightsSource
+from tests.engines.tiny_weights import CONTENT, HUB_FILE, Notes, make_entry, make_store
+from teto.engines.weights_sources import HubSource
 from teto.errors import WeightsError
 from teto.units import MIB
 
-CONTENT = b"GGUF" + bytes(range(256)) * 16
 BIG_CONTENT = b"GGUF" + bytes(range(256)) * (24 * MIB // 256)  # the hub's client writes 10 MiB at a time
-HUB_FILE = HubFile(repo="someone/tiny-GGUF", file="tiny.gguf")
-
-
-def make_entry(content: bytes = CONTENT) -> WeightsEntry:
-    """An entry with one hub file."""
-    return WeightsEntry(
-        id="tiny",
-        title="Tiny",
-        sha256=hashlib.sha256(content).hexdigest(),
-        size_bytes=len(content),
-        license="Apache-2.0",
-        purpose="tests",
-        source="made here",
-        checked_on="2026-11-30",
-        hub=(HUB_FILE,),
-    )
-
-
-class Notes:
-    """Progress that is remembered."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.done_bytes = 0
-
-    def note(self, text: str) -> None:
-        """Remember the line."""
-        self.lines.append(text)
-
-    def at(self, done_bytes: int) -> None:
-        """Remember the position."""
-        self.done_bytes = done_bytes
-
-
-def make_store(folder: Path, *sources: WeightsSource) -> WeightsStore:
-    """A store with room."""
-    return WeightsStore(folder=folder / "store", sources=sources, free_bytes=lambda _: 10**9)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -148,7 +109,7 @@ def test_hub_gives_the_file(tmp_path: Path) -> None:
     """The hub is asked once for the metadata and once for the bytes, without a token, and named."""
     with serving(StubHub()) as hub:
         store = make_store(tmp_path, HubSource(endpoint=hub.endpoint))
-        located = store.pull(make_entry(), notes := Notes())
+        located = store.pull(make_entry(hub=(HUB_FILE,)), notes := Notes())
     assert located.path.read_bytes() == CONTENT
     path = "/someone/tiny-GGUF/resolve/main/tiny.gguf"
     assert hub.asked == [("HEAD", path, None), ("GET", path, None)]
@@ -164,7 +125,7 @@ def test_hub_redirects_are_followed(tmp_path: Path) -> None:
         for number, target in enumerate(["/renamed/tiny.gguf", f"{storage.endpoint}/blob"]):
             with serving(StubHub(moved_to=target)) as hub:
                 store = make_store(tmp_path / str(number), HubSource(endpoint=hub.endpoint))
-                assert store.pull(make_entry(), Notes()).path.read_bytes() == CONTENT
+                assert store.pull(make_entry(hub=(HUB_FILE,)), Notes()).path.read_bytes() == CONTENT
     assert [method for method, _, _ in storage.asked] == ["GET"]  # what describes the file is on the redirect
 
 
@@ -172,7 +133,7 @@ def test_hub_resumes_a_connection_that_broke(tmp_path: Path) -> None:
     """A download whose connection breaks goes on from the bytes that were written, in the same pull."""
     with serving(StubHub(content=BIG_CONTENT, cut_after_bytes=12 * MIB)) as hub:
         store = make_store(tmp_path, HubSource(endpoint=hub.endpoint))
-        located = store.pull(make_entry(BIG_CONTENT), Notes())
+        located = store.pull(make_entry(BIG_CONTENT, hub=(HUB_FILE,)), Notes())
     assert hub.ranges() == [None, f"bytes={10 * MIB}-"]
     assert located.sha256 == hashlib.sha256(located.path.read_bytes()).hexdigest()
 
@@ -198,7 +159,7 @@ store.pull(entry, Out())
 
 def test_a_killed_pull_resumes(tmp_path: Path) -> None:
     """After SIGKILL in the middle of a download the next pull asks the hub only for the rest."""
-    entry = make_entry(BIG_CONTENT)
+    entry = make_entry(BIG_CONTENT, hub=(HUB_FILE,))
     with serving(StubHub(content=BIG_CONTENT, cut_after_bytes=12 * MIB, stalls=True)) as hub:
         arguments = [str(tmp_path / "store"), hub.endpoint, entry.sha256, str(entry.size_bytes)]
         command = [sys.executable, "-c", PULL_FROM_HUB, *arguments, HUB_FILE.repo, HUB_FILE.file]
@@ -218,7 +179,7 @@ def test_a_killed_pull_resumes(tmp_path: Path) -> None:
     ("hub", "reason"),
     [
         (StubHub(says_sha256="0" * 64), f"sha256 {'0' * 64}"),
-        (StubHub(content=CONTENT[:-1], says_sha256=make_entry().sha256), f"{len(CONTENT) - 1} bytes"),
+        (StubHub(content=CONTENT[:-1], says_sha256=make_entry(hub=(HUB_FILE,)).sha256), f"{len(CONTENT) - 1} bytes"),
         (StubHub(status=404), "HTTP status 404"),
         (StubHub(status=503), "HTTP status 503"),
         (StubHub(moved_to="/someone/else"), "redirects more than 5 times"),
@@ -228,7 +189,7 @@ def test_a_killed_pull_resumes(tmp_path: Path) -> None:
 def test_hub_that_cannot_is_left_at_once(tmp_path: Path, hub: StubHub, reason: str) -> None:
     """Another file's hash or size, an HTTP error or a redirect loop is the reason; no byte is fetched."""
     with serving(hub), pytest.raises(WeightsError, match=reason):
-        make_store(tmp_path, HubSource(endpoint=hub.endpoint)).pull(make_entry(), Notes())
+        make_store(tmp_path, HubSource(endpoint=hub.endpoint)).pull(make_entry(hub=(HUB_FILE,)), Notes())
     assert hub.ranges() == []
 
 
@@ -242,7 +203,7 @@ def test_without_a_network_the_hub_is_left_in_seconds(tmp_path: Path) -> None:
         ]
         began_s = time.monotonic()
         with pytest.raises(WeightsError) as raised:
-            make_store(tmp_path, *sources).pull(make_entry(), Notes())
+            make_store(tmp_path, *sources).pull(make_entry(hub=(HUB_FILE,)), Notes())
     assert time.monotonic() - began_s < 10
     assert re.search(r"ConnectError.*ReadTimeout.*did not answer within 0.5 s", raised.value.message)
     assert "teto models pull tiny" in str(raised.value.fix)

@@ -117,7 +117,7 @@ def probe_here(*, again: bool, progress: Progress) -> "Device":
     """This machine's measured limits, from the last probe unless asked to measure again."""
     import msgspec
 
-    from teto.engines.tune import machine_fingerprint
+    from teto.engines.tune import machine_fingerprint, usable_cores
     from teto.measure.probe import cpu_pressure_fraction, probe_device
     from teto.physics.device import Device
 
@@ -128,7 +128,7 @@ def probe_here(*, again: bool, progress: Progress) -> "Device":
     pressure = cpu_pressure_fraction()
     if pressure is not None and pressure > 0.10:
         progress(f"the machine is busy (CPU pressure {pressure:.0%}): these figures are low, probe again when idle")
-    device = probe_device()
+    device = probe_device(cores=usable_cores())
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(device)))
     return device

@@ -1,6 +1,5 @@
 """Measures this machine: how fast it reads memory and multiplies matrices."""
 
-import os
 import threading
 import time
 from pathlib import Path
@@ -25,7 +24,6 @@ def _read_bandwidth_bytes_per_s(n_threads: int) -> float:
     parts = np.array_split(matrix, n_threads)
     best_s = float("inf")
     for _ in range(_REPEATS):
-        # A product of a part is small enough for BLAS to stay on the calling thread's core set.
         threads = [threading.Thread(target=np.dot, args=(part, vector)) for part in parts]
         start_ns = time.perf_counter_ns()
         for thread in threads:
@@ -47,14 +45,13 @@ def _gemm_flops_per_s() -> float:
     return float(2 * _GEMM_SIZE**3 / best_s)
 
 
-def probe_device() -> Device:
-    """Measure this machine in about a second.
+def probe_device(*, cores: int) -> Device:
+    """Measure this machine in about a second, on one core and on `cores` of them.
 
     Known error: on a machine that others use the figures are lower than an idle machine's; both are the best of
     a few repeats, so that they stay nearer a ceiling than a mean. The multiply rate is of 32-bit floats in BLAS;
     an engine that computes in 8-bit integers may pass it.
     """
-    cores = os.cpu_count() or 1
     bandwidth = max(_read_bandwidth_bytes_per_s(n) for n in {1, cores})
     return Device(
         name="here",

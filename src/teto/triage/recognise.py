@@ -87,7 +87,7 @@ def _answers_itself(asked: Instruction) -> bool:
 
 def _match_label(asked: Instruction, words: int) -> Recognition:
     found = signs.LANGUAGE.search(asked.folded)
-    if found and not signs.PROGRAMMING_LANGUAGE.search(asked.folded):
+    if found and not signs.ABOUT_LANGUAGES.search(asked.folded):
         return _closed(Task.CLASSIFY, 4, found.group(0))
     if words > 1 and signs.CHOICE.search(asked.folded) and (found := signs.CLASSIFY.search(asked.folded)):
         return _closed(Task.CLASSIFY, 4, found.group(0))

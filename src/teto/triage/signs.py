@@ -8,6 +8,7 @@ import re
 from typing import Final
 
 __all__ = [
+    "ABOUT_LANGUAGES",
     "CHOICE",
     "CLASSIFY",
     "CODE",
@@ -19,7 +20,6 @@ __all__ = [
     "OF_THE_WORLD",
     "OPEN",
     "ORDERS",
-    "PROGRAMMING_LANGUAGE",
     "REFERS_TO_TEXT",
     "REWRITE",
     "TASKS",
@@ -113,7 +113,8 @@ OPEN: Final = _words(
     r"estime; otimiz\w+; funcao; (?:este|esse|deste|desse|o seu) codigo; banco de dados; testes? unitarios?"
 )
 NEGATED: Final = _words(r"(?:without|no|do not|don.t|sem|nao) (?:expl|justif|compl|analis|analy)\w+")
-PROGRAMMING_LANGUAGE: Final = _words(
+# A question about languages themselves, or programming ones, is not about the language of a text.
+ABOUT_LANGUAGES: Final = _words(
     r"programming languages?; programming; spoken; speak\w*; official; learn\w*; programacao; falad[oa]s?; falam; "
     r"oficial; oficiais; aprend\w+"
 )
