@@ -34,7 +34,8 @@ class EngineFacts:
     """What is true of an engine while it runs.
 
     `fingerprint` identifies everything that a calibration depends on. Speeds are those of one stream, None when
-    nobody measured them. Shape, weights and device are None where the engine does not show its model file.
+    nobody measured them. A prompt goes in by batches of `prefill_batch_tokens`, each with the head at its end; None:
+    nobody knows how. Shape, weights and device are None where the engine does not show its model file.
     """
 
     name: str

@@ -71,7 +71,7 @@ def test_tokens_seconds_and_bytes_of_a_long_answer(gateway: Gateway) -> None:
 
 
 def test_bytes_of_a_prefill_in_several_batches(gateway: Gateway) -> None:
-    """Each batch of a prefill reads the blocks and the cache so far once; the head is read once in all."""
+    """Each batch of a prefill reads the blocks, the head and the cache so far once."""
     text = "Lighthouse number 2. " + "The dog sleeps on the boat. " * 40
     content, receipt, _ = ask(gateway, text, max_tokens=2)
     prefill = receipt["local"]["prefill"]
@@ -82,7 +82,7 @@ def test_bytes_of_a_prefill_in_several_batches(gateway: Gateway) -> None:
     assert blocks + head == tensor_bytes()
     ends = [cached + min(fresh, BATCH_TOKENS * (batch + 1)) for batch in range(ceil(fresh / BATCH_TOKENS))]
     assert prefill["tokens"] == fresh
-    assert prefill["bytes_read"] == len(ends) * blocks + head + (sum(ends) + fresh) * _KV_TOKEN_BYTES
+    assert prefill["bytes_read"] == len(ends) * (blocks + head) + (sum(ends) + fresh) * _KV_TOKEN_BYTES
 
 
 def test_a_cached_prompt_is_not_paid_twice(gateway: Gateway) -> None:

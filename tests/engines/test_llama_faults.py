@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import engine_facts
-from tests.smoke_weights import request, run, smoke_engine, smoke_setup
+from tests.smoke_weights import BATCH_TOKENS, request, run, smoke_engine, smoke_setup
 from teto.engines.llama import LlamaEngine, LlamaLimits
 from teto.engines.llama_process import LlamaProcess, child_environment
 from teto.errors import EngineDiedError, EngineError
@@ -50,6 +50,23 @@ async def until_the_only_slot_is_free(engine: LlamaEngine) -> float:
     start_s = time.monotonic()
     await engine.process.post_json("/completion", {"prompt": [1], "n_predict": 1, "id_slot": 0})
     return time.monotonic() - start_s
+
+
+async def until_a_slot_is_free(engine: LlamaEngine) -> float:
+    """The seconds until the first of the child's slots answers the smallest request."""
+    assert engine.process is not None
+    start_s = time.monotonic()
+    body = {"prompt": [1], "n_predict": 1}
+    tries = [
+        asyncio.create_task(engine.process.post_json("/completion", {**body, "id_slot": slot}))
+        for slot in range(engine.facts.slots)
+    ]
+    await asyncio.wait(tries, return_when=asyncio.FIRST_COMPLETED)
+    free_s = time.monotonic() - start_s
+    for attempt in tries:
+        attempt.cancel()
+    await asyncio.gather(*tries, return_exceptions=True)
+    return free_s
 
 
 def child_pid(engine: LlamaEngine) -> int:
@@ -243,6 +260,43 @@ def test_leaving_while_it_prefills_frees_the_engine() -> None:
                 await work
             assert engine.state().active == 0
             assert await until_the_only_slot_is_free(engine) < 1.5
+
+    run(main())
+
+
+def test_leaving_beside_another_stream_frees_the_engine_too() -> None:
+    """llama.cpp looks for closed connections only while no slot has results; the other slot's tokens never let it."""
+
+    async def main() -> None:
+        async with smoke_engine(slots=2) as engine:
+            other = asyncio.create_task(answer(engine, _STORY, limit=1500))
+            await until(lambda: engine.state().active == 1, limit_s=5)
+            work = asyncio.create_task(answer(engine, _LONG_PROMPT))
+            await until(lambda: engine.state().active == 2, limit_s=5)
+            await asyncio.sleep(0.5)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            assert await until_a_slot_is_free(engine) < 1.5
+            assert not other.done()
+            other.cancel()
+            await asyncio.gather(other, return_exceptions=True)
+
+    run(main())
+
+
+def test_who_comes_back_finds_what_was_computed() -> None:
+    """A prefill that was left is not lost: the next try of the same prompt goes on from its last whole batch."""
+
+    async def main() -> None:
+        async with smoke_engine(slots=1) as engine:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1.5):
+                    await answer(engine, _LONG_PROMPT)
+            count = await engine.count(request(_LONG_PROMPT))
+            assert count.cached_tokens >= BATCH_TOKENS
+            timings = (await answer(engine, _LONG_PROMPT)).timings
+            assert timings.cached_tokens >= count.cached_tokens
+            assert timings.prefilled_tokens + timings.cached_tokens == count.tokens
 
     run(main())
 

@@ -26,6 +26,13 @@ def test_batches_read_the_blocks_again_and_the_head_once() -> None:
     assert work.flops == 200_000 + 600 + 646_400
 
 
+def test_an_engine_may_compute_the_head_in_each_batch() -> None:
+    """Then each pass reads it and multiplies by it for its last token."""
+    work = prefill(TINY, TINY_WEIGHTS, n_tokens=100, batch_tokens=64, is_head_in_each_batch=True)
+    # Two passes: 2 · 2,000 + 2 · 600 + 100 · 20; 100 · 2,000 + 2 · 600 + 128 · 5,050.
+    assert work == Work(weight_bytes=7200, kv_bytes=8448, flops=200_000 + 1200 + 646_400)
+
+
 def test_a_cached_past_is_read_but_not_computed() -> None:
     """Tokens behind a cached prefix attend over it, and each pass reads it."""
     work = prefill(TINY, TINY_WEIGHTS, n_tokens=100, past_tokens=10, batch_tokens=64)

@@ -11,7 +11,7 @@ import orjson
 from teto.errors import EngineError
 from teto.wire.sse import SseSplitter
 
-__all__ = ["EngineHttp"]
+__all__ = ["EngineHttp", "no_token_error"]
 
 
 class EngineHttp:
@@ -78,9 +78,17 @@ class EngineHttp:
             raise EngineError(f"The engine did not answer {url} with JSON.") from None
 
     async def events(
-        self, url: str, body: Any, *, first_token_timeout_s: float, gap_timeout_s: float
+        self,
+        url: str,
+        body: Any,
+        *,
+        first_token_timeout_s: float,
+        gap_timeout_s: float,
+        since_s: float | None = None,
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Send JSON and read a stream of JSON events.
+
+        The first token's limit runs from `since_s`, a time of the loop (None: from now).
 
         Raises:
             EngineError: a status other than 200, an event that reports an error, or too long without one.
@@ -88,7 +96,7 @@ class EngineHttp:
         """
         splitter, loop = SseSplitter(), asyncio.get_running_loop()
         limit_s = first_token_timeout_s
-        until_s = loop.time() + limit_s
+        until_s = (loop.time() if since_s is None else since_s) + limit_s
         try:
             # Servers send not even a status before the first token, so its limit holds for both.
             async with self.open(url, body, until_s=until_s) as answer:
@@ -103,10 +111,15 @@ class EngineHttp:
                         if event.data is not None and event.data != b"[DONE]":
                             yield _checked(event.data)
         except TimeoutError:
-            raise EngineError(
-                f"The engine gave no token within {limit_s:g} s.",
-                fix="See engine.first_token_timeout_s and engine.gap_timeout_s.",
-            ) from None
+            raise no_token_error(limit_s) from None
+
+
+def no_token_error(limit_s: float) -> EngineError:
+    """What a run ends with whose next token took too long."""
+    return EngineError(
+        f"The engine gave no token within {limit_s:g} s.",
+        fix="See engine.first_token_timeout_s and engine.gap_timeout_s.",
+    )
 
 
 def _checked(data: bytes) -> dict[str, Any]:

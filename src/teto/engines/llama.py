@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from teto.engines.engine_http import no_token_error
 from teto.engines.llama_process import LlamaProcess
+from teto.engines.prefill import Prefilled, prefill_in_batches
 from teto.engines.slots import Slot, Slots, shared_prefix
 from teto.errors import EngineError
 from teto.ports import EngineFacts, EngineState, PromptCount
@@ -56,6 +59,7 @@ class LlamaEngine:
         self._facts = facts
         self._start_process = start_process
         self._limits = limits
+        self._batch_tokens = facts.prefill_batch_tokens or facts.context_tokens
         self._slots = Slots(facts.slots, queue_limit=limits.queue_limit)
         self._process: LlamaProcess | None = None
         self._tokens: dict[bytes, list[int]] = {}
@@ -167,6 +171,8 @@ class LlamaEngine:
         tokens = await self._prompt_tokens(request)
         async with self._slots.hold(tokens) as slot:
             slot.cached = tokens[: shared_prefix(slot.cached, tokens)]  # the engine drops the rest at once
+            since_s = asyncio.get_running_loop().time()
+            prefilled = await self._prefill(tokens, slot)
             body = self._completion_body(request, tokens, slot, output_limit_tokens)
             generated: list[int] = []
             stream = self._running().events(
@@ -174,6 +180,7 @@ class LlamaEngine:
                 body,
                 first_token_timeout_s=self._limits.first_token_timeout_s,
                 gap_timeout_s=self._limits.gap_timeout_s,
+                since_s=since_s,
             )
             async with contextlib.aclosing(stream):
                 async for event in stream:
@@ -181,11 +188,20 @@ class LlamaEngine:
                     slot.cached = tokens  # whatever becomes of the answer
                     if event.get("stop"):
                         slot.cached = tokens + generated[:-1]
-                        yield _finish(event, len(tokens))
+                        yield _finish(event, prefilled.timings(event["timings"], len(tokens)))
                         return
                     if event.get("content") or event.get("completion_probabilities"):
                         yield _piece(event)
             raise EngineError("The engine's answer ended without its last event.", fix="Send the request again.")
+
+    async def _prefill(self, tokens: list[int], slot: Slot) -> Prefilled:
+        limit_s = self._limits.first_token_timeout_s
+        complete = functools.partial(self._running().post_json, "/completion", timeout_s=2 * limit_s)
+        try:
+            async with asyncio.timeout(limit_s):
+                return await prefill_in_batches(complete, tokens, slot, batch_tokens=self._batch_tokens)
+        except TimeoutError:
+            raise no_token_error(limit_s) from None
 
     def _completion_body(
         self, request: ChatRequest, tokens: list[int], slot: Slot, output_limit_tokens: int
@@ -220,20 +236,6 @@ def _piece(event: dict[str, Any]) -> Piece:
     return Piece(text=event["content"], tokens=tokens)
 
 
-def _finish(event: dict[str, Any], prompt_tokens: int) -> Finish:
-    timings = event["timings"]
-    cached = int(timings["cache_n"])
-    output = int(timings["predicted_n"])
+def _finish(event: dict[str, Any], timings: RunTimings) -> Finish:
     reason: FinishReason = "length" if event.get("stop_type") == "limit" else "stop"
-    return Finish(
-        reason=reason,
-        timings=RunTimings(
-            prefilled_tokens=prompt_tokens - cached,
-            cached_tokens=cached,
-            output_tokens=output,
-            decode_steps=max(0, output - 1),
-            prefill_s=timings["prompt_ms"] / 1e3,
-            decode_s=timings["predicted_ms"] / 1e3,
-            source="llama.cpp timings",
-        ),
-    )
+    return Finish(reason=reason, timings=timings)

@@ -26,8 +26,8 @@ def _params(orders: dict[str, Any]) -> Any:
     params.port = 0
     params.n_parallel = orders["slots"]
     params.n_ctx = orders["context_tokens"] * orders["slots"]  # the engine divides it among the slots
-    # Small batches: a cancelled prefill stops at the next one.
-    params.n_batch = params.n_ubatch = orders["batch_tokens"]
+    # Beside one token for each slot that decodes, a whole batch of a prompt fits.
+    params.n_batch = params.n_ubatch = orders["batch_tokens"] + orders["slots"] - 1
     params.cpuparams.n_threads = orders["decode_threads"]
     params.cpuparams_batch.n_threads = orders["prefill_threads"]
     params.no_extra_bufts = not orders["repack"]

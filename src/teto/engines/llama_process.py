@@ -151,16 +151,28 @@ class LlamaProcess:
             raise await self._explain(error) from None
 
     async def events(
-        self, path: str, body: Any, *, first_token_timeout_s: float, gap_timeout_s: float
+        self,
+        path: str,
+        body: Any,
+        *,
+        first_token_timeout_s: float,
+        gap_timeout_s: float,
+        since_s: float | None = None,
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Send JSON and read a stream of events; closing it closes the connection, which cancels the work.
+
+        The first token's limit runs from `since_s`, a time of the loop (None: from now).
 
         Raises:
             EngineDiedError: the process ended.
             EngineError: an error of the engine, or too long without an event.
         """
         events = self._http.events(
-            f"{self.address}{path}", body, first_token_timeout_s=first_token_timeout_s, gap_timeout_s=gap_timeout_s
+            f"{self.address}{path}",
+            body,
+            first_token_timeout_s=first_token_timeout_s,
+            gap_timeout_s=gap_timeout_s,
+            since_s=since_s,
         )
         try:
             with self._in_use():

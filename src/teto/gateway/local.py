@@ -192,6 +192,7 @@ def _prefill_phase(facts: EngineFacts, timings: RunTimings, energy: Energy) -> P
             n_tokens=timings.prefilled_tokens,
             past_tokens=timings.cached_tokens,
             batch_tokens=facts.prefill_batch_tokens,
+            is_head_in_each_batch=facts.prefill_batch_tokens is not None,
         )
     share = _share(energy, timings.prefill_s, timings.prefill_s + timings.decode_s)
     return _phase(facts, work, timings.prefilled_tokens, timings.prefill_s, share)

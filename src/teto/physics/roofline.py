@@ -71,13 +71,14 @@ def prefill(
     n_tokens: int,
     past_tokens: int = 0,
     batch_tokens: int | None = None,
+    is_head_in_each_batch: bool = False,
     kv_element_bytes: float = KV_F16_BYTES,
 ) -> Work:
     """The work of prefilling `n_tokens` after `past_tokens` that the cache already holds.
 
     The blocks are read once for each batch of `batch_tokens` (None: all tokens in one pass) and the head once,
-    for the last token only. Attention is causal: token i attends over `past_tokens + i`. In each pass the whole
-    cache up to the pass's end is read once.
+    for the last token only, unless the engine computes it at the end of each batch. Attention is causal: token i
+    attends over `past_tokens + i`. In each pass the whole cache up to the pass's end is read once.
     """
     if n_tokens < 0 or past_tokens < 0 or (batch_tokens is not None and batch_tokens < 1):
         raise ValueError(f"token counts cannot be negative: {n_tokens}, {past_tokens}, {batch_tokens}")
@@ -86,12 +87,15 @@ def prefill(
     batch = batch_tokens or n_tokens
     passes = ceil(n_tokens / batch)
     attended = n_tokens * past_tokens + n_tokens * (n_tokens + 1) / 2
+    heads = passes if is_head_in_each_batch else 1
     ends = passes * past_tokens + sum(min(n_tokens, batch * (i + 1)) for i in range(passes))
     kv_token = shape.kv_bytes_per_token(kv_element_bytes)
     return Work(
-        weight_bytes=passes * weights.block_bytes + weights.head_bytes + n_tokens * weights.embedding_row_bytes,
+        weight_bytes=(
+            passes * weights.block_bytes + heads * weights.head_bytes + n_tokens * weights.embedding_row_bytes
+        ),
         kv_bytes=kv_token * (ends + n_tokens),
-        flops=n_tokens * 2 * shape.block_params + 2 * shape.head_params + shape.attention_flops(attended),
+        flops=n_tokens * 2 * shape.block_params + heads * 2 * shape.head_params + shape.attention_flops(attended),
     )
 
 
