@@ -103,4 +103,4 @@ lock: ## write requirements.lock from pyproject.toml (ARGS=--upgrade moves every
 	@command -v "$(UV)" >/dev/null || { \
 		echo "make lock needs uv: $(PYTHON) -m pip install uv, or name it: make lock UV=path/to/uv" >&2; exit 1; }
 	"$(UV)" pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
-		--extra engine --extra dev $(ARGS) pyproject.toml -o requirements.lock
+		--extra engine --extra charts --extra dev $(ARGS) pyproject.toml -o requirements.lock

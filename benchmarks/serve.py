@@ -143,7 +143,12 @@ def bandwidth(device: Device, tuning: Tuning, settings: Settings) -> dict[str, A
     located = wiring.open_store(settings).locate(settings.engine.weights)
     model = read_gguf(located.path)
     assert model.shape is not None and model.weights is not None  # noqa: PT018
-    least = ceiling(decode(model.shape, model.weights, n_steps=1, start_context_tokens=64), device)
+    rate = device.rate(("fp32",))
+    least = ceiling(
+        decode(model.shape, model.weights, n_steps=1, start_context_tokens=64),
+        mem_bandwidth_bytes_per_s=device.mem_bandwidth_bytes_per_s,
+        flops_per_s=None if rate is None else rate.flops_per_s,
+    )
     return {
         "read_bandwidth_gb_per_s": device.mem_bandwidth_bytes_per_s / 1e9,
         "decode_bytes": model.weights.decode_bytes,

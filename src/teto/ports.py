@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from teto.physics.device import Device
-from teto.physics.shape import Shape, WeightBytes
+from teto.physics.precision import WeightBytes
+from teto.physics.shape import Shape
 from teto.receipt import Receipt
 from teto.wire.chat import ChatRequest
 from teto.wire.generation import Finish, Piece

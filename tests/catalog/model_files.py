@@ -1,13 +1,15 @@
 """Small GGUF files, written by the format's own library."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from gguf import GGUFWriter
 
-__all__ = ["BLOCK_TENSORS", "HEADERS", "VOCABULARY", "WIDTH", "write_gguf"]
+__all__ = ["BLOCK_TENSORS", "HEADERS", "VOCABULARY", "WIDTH", "Headers", "write_gguf"]
+
+Headers: TypeAlias = Mapping[str, int | Sequence[int]]
 
 WIDTH: Final = 8
 VOCABULARY: Final = 10
@@ -36,24 +38,40 @@ def write_gguf(
     path: Path,
     *,
     architecture: str = "qwen2",
-    headers: Mapping[str, int] = HEADERS,
+    headers: Headers = HEADERS,
     tied: bool = True,
+    blocks: Sequence[Mapping[str, tuple[int, ...]]] = (BLOCK_TENSORS, BLOCK_TENSORS),
     more_tensors: Mapping[str, tuple[int, ...]] | None = None,
     n_tokens: int = 0,
+    file_type: int | None = None,
+    part: tuple[int, int] | None = None,
 ) -> Path:
-    """Write a dense model of two blocks in 32-bit floats; `n_tokens` gives it a vocabulary in its metadata."""
+    """Write a model of so many blocks in 32-bit floats; `n_tokens` gives it a vocabulary in its metadata.
+
+    `part` is the number of this file, from 0, and of all files of a split model; only the first has the tables.
+    """
     writer: Any = GGUFWriter(path, architecture)
     for key, value in headers.items():
-        writer.add_uint32(f"{architecture}.{key}", value)
+        if isinstance(value, int):
+            writer.add_uint32(f"{architecture}.{key}", value)
+        else:
+            writer.add_array(f"{architecture}.{key}", list(value))
+    if file_type is not None:
+        writer.add_uint32("general.file_type", file_type)
+    if part is not None:
+        writer.add_uint16("split.no", part[0])
+        writer.add_uint16("split.count", part[1])
     if n_tokens:
         writer.add_token_list([f"token {i} ção" for i in range(n_tokens)])
         writer.add_token_scores([0.5] * n_tokens)
         writer.add_token_types([1] * n_tokens)
-    tensors = {"token_embd.weight": (VOCABULARY, WIDTH), "output_norm.weight": (WIDTH,)}
-    if not tied:
-        tensors["output.weight"] = (VOCABULARY, WIDTH)
-    for block in range(2):
-        tensors |= {f"blk.{block}.{name}.weight": shape for name, shape in BLOCK_TENSORS.items()}
+    tensors: dict[str, tuple[int, ...]] = {}
+    if part is None or part[0] == 0:
+        tensors = {"token_embd.weight": (VOCABULARY, WIDTH), "output_norm.weight": (WIDTH,)}
+        if not tied:
+            tensors["output.weight"] = (VOCABULARY, WIDTH)
+    for index, block in enumerate(blocks):
+        tensors |= {_full_name(index, name): shape for name, shape in block.items()}
     for name, shape in {**tensors, **(more_tensors or {})}.items():
         writer.add_tensor(name, np.zeros(shape, dtype=np.float32))
     writer.write_header_to_file()
@@ -61,3 +79,7 @@ def write_gguf(
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def _full_name(index: int, name: str) -> str:
+    return f"blk.{index}.{name}" if name.endswith(".bias") else f"blk.{index}.{name}.weight"

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from teto.catalog.prices import own_cost, published_cost
+from teto.catalog.prices import listed_cost, own_cost, published_cost
 from teto.physics.cost import Cost
 from teto.traffic.tokens import TokenVector
 
@@ -53,3 +53,16 @@ def test_no_usage_is_no_price(tokens: TokenVector) -> None:
     expected = Cost(usd=None, note="the upstream sent no usage")
     assert own_cost(tokens, (Decimal(1), Decimal(1))) == expected
     assert published_cost(tokens, model="gpt-4o-mini", base_url=OPENAI, at_unix_s=AT_UNIX_S) == expected
+
+
+def test_a_listed_price_by_name_alone() -> None:
+    """Without a URL the model's name is enough: 1,000 tokens in at $0.15 and 200 out at $0.60 a million."""
+    cost = listed_cost(model="gpt-4o-mini", prompt_tokens=1000, output_tokens=200, at_unix_s=AT_UNIX_S)
+    assert cost.usd == Decimal("0.00027")
+    assert cost.note == "genai-prices, openai gpt-4o-mini, list price of 2026-01-01"
+
+
+def test_a_model_that_is_not_listed() -> None:
+    """No listed price is unknown, with the name that was looked for."""
+    cost = listed_cost(model="no-such-model", prompt_tokens=1, output_tokens=1, at_unix_s=AT_UNIX_S)
+    assert cost == Cost(usd=None, note="genai-prices knows no price for 'no-such-model'")

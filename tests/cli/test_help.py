@@ -20,6 +20,10 @@ Options:
   -h, --help     Show this message and exit.
 
 Commands:
+  ceiling   Predict what a token costs: bytes, FLOPs, seconds, and what binds.
+  whatif    See what quantization, batch, hardware or length would change.
+  plan      Choose devices, formats and batches, or local against cloud.
+  devices   List devices, and where each figure comes from.
   serve     Serve the gateway: local first, cloud when unsure.
   ask       Ask one question and see the answer's receipt.
   receipts  List receipts, or tell the story of one.

@@ -1,11 +1,13 @@
 """The work of decoding against hand-worked sums."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.physics.models import LLAMA_2_7B, LLAMA_2_7B_FP16, TINY, TINY_WEIGHTS
-from teto.physics.roofline import Work, decode
+from teto.physics.mixers import Traffic
+from teto.physics.roofline import Work, decode, decode_step
 
 
 def test_one_step_of_llama_2_7b() -> None:
@@ -23,7 +25,9 @@ def test_three_steps_of_a_tiny_model() -> None:
     """Steps read one more position each."""
     work = decode(TINY, TINY_WEIGHTS, n_steps=3, start_context_tokens=10)
     # Attended 11 + 12 + 13 = 36, written 3: 39 · 32 bytes; FLOPs 3 · 2 · 1,300 + 128 · 36.
-    assert work == Work(weight_bytes=3 * 2620, kv_bytes=39 * 32, flops=7800 + 4608)
+    assert work == Work(
+        linear=Traffic(3 * 2020, 3 * 2 * 1000), attention=Traffic(39 * 32, 128 * 36), head=Traffic(3 * 600, 3 * 600)
+    )
 
 
 @given(n_steps=st.integers(0, 60), start=st.integers(0, 5000), element=st.sampled_from([0.5, 1, 2, 4]))
@@ -37,6 +41,26 @@ def test_steps_add_up(n_steps: int, start: int, element: float) -> None:
     assert together.weight_bytes == sum(work.weight_bytes for work in single)
     assert together.kv_bytes == sum(work.kv_bytes for work in single)
     assert together.flops == sum(work.flops for work in single)
+
+
+@given(batch=st.integers(1, 100), context=st.integers(1, 5000))
+def test_a_batch_shares_the_weights(batch: int, context: int) -> None:
+    """B sequences read the weights once, and B caches, B rows; FLOPs are B times one's."""
+    one = decode(TINY, TINY_WEIGHTS, n_steps=1, start_context_tokens=context - 1)
+    many = decode_step(TINY, TINY_WEIGHTS, batch=batch, context_tokens=context)
+    assert many.weight_bytes == one.weight_bytes + (batch - 1) * TINY_WEIGHTS.embedding_row_bytes
+    assert many.kv_bytes == batch * one.kv_bytes
+    assert many.flops == batch * one.flops
+
+
+def test_a_grid_is_as_many_points() -> None:
+    """Arrays of batches and contexts give what each point gives alone."""
+    batches, contexts = np.array([1.0, 8, 64]), np.array([100.0, 2000, 512])
+    grid = decode_step(TINY, TINY_WEIGHTS, batch=batches, context_tokens=contexts)
+    for i, (batch, context) in enumerate(zip(batches, contexts, strict=True)):
+        point = decode_step(TINY, TINY_WEIGHTS, batch=float(batch), context_tokens=float(context))
+        assert np.asarray(grid.bytes)[i] == point.bytes
+        assert np.asarray(grid.flops)[i] == point.flops
 
 
 @pytest.mark.parametrize(("n_steps", "start"), [(-1, 0), (0, -1)])

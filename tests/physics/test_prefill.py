@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.physics.models import LLAMA_2_7B, LLAMA_2_7B_FP16, TINY, TINY_WEIGHTS
+from teto.physics.mixers import Traffic
 from teto.physics.roofline import Work, decode, prefill
 
 
@@ -13,7 +14,7 @@ def test_one_pass_reads_the_weights_once() -> None:
     work = prefill(TINY, TINY_WEIGHTS, n_tokens=4)
     # Blocks 2,000, head 600, four rows of 20. KV: 4 read at the pass's end, 4 written, 32 bytes each.
     # FLOPs: 4 · 2 · 1,000, the head once 2 · 300, attention over 1 + 2 + 3 + 4 positions at 128.
-    assert work == Work(weight_bytes=2680, kv_bytes=256, flops=8000 + 600 + 1280)
+    assert work == Work(linear=Traffic(2080, 8000), attention=Traffic(256, 1280), head=Traffic(600, 600))
 
 
 def test_batches_read_the_blocks_again_and_the_head_once() -> None:
@@ -30,7 +31,7 @@ def test_an_engine_may_compute_the_head_in_each_batch() -> None:
     """Then each pass reads it and multiplies by it for its last token."""
     work = prefill(TINY, TINY_WEIGHTS, n_tokens=100, batch_tokens=64, is_head_in_each_batch=True)
     # Two passes: 2 · 2,000 + 2 · 600 + 100 · 20; 100 · 2,000 + 2 · 600 + 128 · 5,050.
-    assert work == Work(weight_bytes=7200, kv_bytes=8448, flops=200_000 + 1200 + 646_400)
+    assert work == Work(linear=Traffic(6000, 200_000), attention=Traffic(8448, 646_400), head=Traffic(1200, 1200))
 
 
 def test_a_cached_past_is_read_but_not_computed() -> None:
@@ -50,7 +51,9 @@ def test_counting_the_head_per_token_would_overstate() -> None:
 
 def test_nothing_to_prefill_costs_nothing() -> None:
     """A prompt that is cached whole moves no byte."""
-    assert prefill(TINY, TINY_WEIGHTS, n_tokens=0, past_tokens=50) == Work(weight_bytes=0, kv_bytes=0, flops=0)
+    assert prefill(TINY, TINY_WEIGHTS, n_tokens=0, past_tokens=50) == Work(
+        linear=Traffic(0, 0), attention=Traffic(0, 0), head=Traffic(0, 0)
+    )
 
 
 @given(first=st.integers(1, 300), second=st.integers(1, 300))

@@ -7,7 +7,7 @@ from teto.physics.cost import Cost, unknown_cost
 from teto.traffic.tokens import TokenVector
 from teto.units import MTOK
 
-__all__ = ["OwnPrice", "own_cost", "published_cost"]
+__all__ = ["OwnPrice", "listed_cost", "own_cost", "published_cost"]
 
 OwnPrice = tuple[Decimal, Decimal]  # dollars for a million input and a million output tokens
 
@@ -42,3 +42,22 @@ def published_cost(tokens: TokenVector, *, model: str, base_url: str, at_unix_s:
     except (LookupError, ValueError) as error:
         return unknown_cost(f"genai-prices knows no price for {model!r} at this URL ({type(error).__name__})")
     return Cost(usd=found.total_price, note=f"genai-prices, {found.provider.id} {found.model.id}")
+
+
+def listed_cost(*, model: str, prompt_tokens: int, output_tokens: int, at_unix_s: float) -> Cost:
+    """The cost of one call at the price that genai-prices lists for the model on that date, nothing cached.
+
+    A name that several providers sell is the first one's; the note says whose price it is.
+    """
+    from genai_prices import Usage, calc_price  # noqa: PLC0415 - its price table takes 0.3 s to load
+
+    when = datetime.fromtimestamp(at_unix_s, UTC)
+    try:
+        found = calc_price(
+            Usage(input_tokens=prompt_tokens, output_tokens=output_tokens), model, genai_request_timestamp=when
+        )
+    except (LookupError, ValueError):
+        return unknown_cost(f"genai-prices knows no price for {model!r}")
+    return Cost(
+        usd=found.total_price, note=f"genai-prices, {found.provider.id} {found.model.id}, list price of {when:%Y-%m-%d}"
+    )

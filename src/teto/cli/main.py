@@ -15,6 +15,10 @@ __all__ = ["cli", "main"]
 
 # Each command's module is imported when it runs, so that `teto --help` loads none of them.
 _COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "ceiling": ("teto.cli.ceiling", "ceiling", "Predict what a token costs: bytes, FLOPs, seconds, and what binds."),
+    "whatif": ("teto.cli.whatif", "whatif", "See what quantization, batch, hardware or length would change."),
+    "plan": ("teto.cli.plan", "plan", "Choose devices, formats and batches, or local against cloud."),
+    "devices": ("teto.cli.devices", "devices", "List devices, and where each figure comes from."),
     "serve": ("teto.cli.serve", "serve", "Serve the gateway: local first, cloud when unsure."),
     "ask": ("teto.cli.ask", "ask", "Ask one question and see the answer's receipt."),
     "receipts": ("teto.cli.receipts", "receipts", "List receipts, or tell the story of one."),

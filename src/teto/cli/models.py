@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from teto.catalog.weights import WeightsEntry, find_weights, known_weights
+from teto.cli.model_shapes import list_shapes, show_shape
 from teto.errors import CorruptWeightsError, WeightsError
 from teto.units import show_bytes
 
@@ -28,7 +29,7 @@ _LINES_A_PULL = 10  # without a terminal: one line about every tenth of the file
 
 @click.group()
 def models() -> None:
-    """List, pull, verify and remove the weights of the embedded engine."""
+    """List, pull, verify and remove the weights of the embedded engine; show what models are made of."""
 
 
 @models.command("list")
@@ -43,6 +44,10 @@ def list_models(ctx: click.Context, *, as_json: bool) -> None:
         click.echo(orjson.dumps([_row(one) for one in listed], option=orjson.OPT_INDENT_2).decode())
     else:
         _print_table(listed)
+
+
+models.add_command(list_shapes)
+models.add_command(show_shape)
 
 
 @models.command("pull")

@@ -42,8 +42,8 @@ def _print(device: "Device", tuning: "Tuning | None") -> None:
     from teto.units import show_rate
 
     click.echo(f"memory read  {show_rate(device.mem_bandwidth_bytes_per_s, 'B')}")
-    if device.flops_per_s is not None:
-        click.echo(f"multiply     {show_rate(device.flops_per_s, 'FLOP')}")
+    for dtype, flops_per_s in device.flops_per_s.items():
+        click.echo(f"multiply     {show_rate(flops_per_s, 'FLOP')} in {dtype}")
     click.echo(f"measured by  {device.source}")
     if tuning is not None:
         click.echo(f"engine       {tuning.variant}")

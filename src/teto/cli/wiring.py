@@ -35,6 +35,7 @@ __all__ = [
     "open_ledger",
     "open_store",
     "probe_here",
+    "saved_probe",
     "tune_here",
 ]
 
@@ -113,22 +114,38 @@ def tuning_cache() -> "TuningCache":
     return TuningCache(_DIRS.user_state_path / "tunings", engine_version=version)
 
 
+def _probe_file() -> Path:
+    from teto.engines.tune import machine_fingerprint
+
+    return _DIRS.user_state_path / "devices" / f"{machine_fingerprint()}.json"
+
+
+def saved_probe() -> "Device | None":
+    """This machine's measured limits, if it was probed."""
+    import msgspec
+
+    from teto.physics.device import Device
+
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(_probe_file().read_bytes(), type=Device)
+    return None
+
+
 def probe_here(*, again: bool, progress: Progress) -> "Device":
     """This machine's measured limits, from the last probe unless asked to measure again."""
     import msgspec
 
-    from teto.engines.tune import machine_fingerprint, usable_cores
+    from teto.engines.tune import usable_cores
     from teto.measure.probe import cpu_pressure_fraction, probe_device
-    from teto.physics.device import Device
 
-    path = _DIRS.user_state_path / "devices" / f"{machine_fingerprint()}.json"
-    if not again:
-        with contextlib.suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode(path.read_bytes(), type=Device)
+    found = None if again else saved_probe()
+    if found is not None:
+        return found
     pressure = cpu_pressure_fraction()
     if pressure is not None and pressure > 0.10:
         progress(f"the machine is busy (CPU pressure {pressure:.0%}): these figures are low, probe again when idle")
     device = probe_device(cores=usable_cores())
+    path = _probe_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(device)))
     return device

@@ -2,9 +2,11 @@
 
 import hashlib
 from dataclasses import dataclass
+from typing import Final
 
 from teto.errors import EngineError
 from teto.physics.energy import Energy, derived_energy, unknown_energy
+from teto.physics.precision import Dtype
 from teto.physics.roofline import Work, ceiling, decode, prefill
 from teto.ports import Clock, Engine, EngineFacts, PowerMeter, PowerReading, PromptCount
 from teto.receipt import LocalRun, Phase, RunOutcome
@@ -13,7 +15,8 @@ from teto.wire.generation import Finish, Piece, RunTimings
 
 __all__ = ["LocalAttempt", "LocalTools"]
 
-_UNEXPLAINED_ABOVE = 0.30  # the share of a phase's time that its ceiling leaves unexplained
+_COMPUTE_DTYPES: Final[tuple[Dtype, ...]] = ("fp32",)  # what the probe measures
+_UNEXPLAINED_ABOVE: Final = 0.30  # the share of a phase's time that its ceiling leaves unexplained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,9 +161,9 @@ def _share(energy: Energy, seconds: float, total_s: float) -> Energy:
 
 
 def _phase(facts: EngineFacts, work: Work | None, tokens: int, seconds: float, energy: Energy) -> Phase:
+    read = None if work is None else float(work.bytes)
+    flops = None if work is None else float(work.flops)
     if work is None or facts.device is None:
-        read = None if work is None else work.bytes
-        flops = None if work is None else work.flops
         return Phase(
             tokens=tokens,
             seconds=seconds,
@@ -170,13 +173,19 @@ def _phase(facts: EngineFacts, work: Work | None, tokens: int, seconds: float, e
             bound=None,
             energy=energy,
         )
-    least = ceiling(work, facts.device)
+    device = facts.device
+    rate = device.rate(_COMPUTE_DTYPES)
+    least = ceiling(
+        work,
+        mem_bandwidth_bytes_per_s=device.mem_bandwidth_bytes_per_s,
+        flops_per_s=None if rate is None else rate.flops_per_s,
+    )
     explained = seconds <= 0 or least.seconds >= (1 - _UNEXPLAINED_ABOVE) * seconds
     return Phase(
         tokens=tokens,
         seconds=seconds,
-        bytes_read=work.bytes,
-        flops=work.flops,
+        bytes_read=read,
+        flops=flops,
         ceiling_s=least.seconds,
         bound=least.limit if explained else "unexplained",
         energy=energy,

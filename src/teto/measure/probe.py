@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from teto.physics.device import Device
 from teto.units import MIB
@@ -56,7 +57,9 @@ def probe_device(*, cores: int) -> Device:
     return Device(
         name="here",
         mem_bandwidth_bytes_per_s=bandwidth,
-        flops_per_s=_gemm_flops_per_s(),
+        flops_per_s={"fp32": _gemm_flops_per_s()},
+        family="cpu",
+        memory_bytes=psutil.virtual_memory().total,
         kind="measured",
         source=f"threaded matrix-vector reads of {_WORKING_SET_BYTES // MIB} MiB; float32 matrix product",
     )

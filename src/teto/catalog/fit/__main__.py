@@ -1,0 +1,63 @@
+"""`python -m teto.catalog.fit DATA`: fit the constants, judge them, and write catalog/data/fits and docs/accuracy.md.
+
+DATA is a folder with physics/*.csv. With --check nothing is written, and a difference is an error.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final
+
+from teto.catalog.fit.families import Bar
+from teto.catalog.fit.report import single_tables
+from teto.catalog.fit.single import SINGLE
+from teto.catalog.fit.study import study
+from teto.catalog.fits import encode_fits
+
+__all__: list[str] = []
+
+_FITS: Final = Path(__file__).parents[1] / "data" / "fits"
+_ACCURACY: Final = Path(__file__).parents[4] / "docs" / "accuracy.md"
+_BARS: Final = {
+    "GDDR, batch 1": Bar(median=0.06, p90=0.16),
+    "HBM, batch 1": Bar(median=0.12),
+    "Apple on LocalScore": Bar(median=0.10),
+    "other GPUs on LocalScore": Bar(median=0.14),
+    "CPUs from spec sheets": Bar(median=0.35),
+    "MoE on one device": Bar(median=0.20),
+}
+_START, _END = "<!-- single: generated -->", "<!-- single: end -->"
+
+
+def _between(text: str, generated: str) -> str:
+    """The document with what stands between the marks replaced."""
+    before, _, rest = text.partition(_START)
+    _, _, after = rest.partition(_END)
+    return f"{before}{_START}\n\n{generated}\n\n{_END}{after}"
+
+
+def main() -> int:
+    """Write or check the files; 1 where a check finds a difference."""
+    parser = argparse.ArgumentParser(prog="python -m teto.catalog.fit", description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    studies = [found for family in SINGLE if (found := study(family, options.data)) is not None]
+    entries = tuple(entry for one in studies for entry in one.entries)
+    files = {
+        _FITS / "single.toml": encode_fits(entries),
+        _ACCURACY: _between(_ACCURACY.read_text(), "\n".join(single_tables(studies, _BARS))),
+    }
+    differing = [path for path, text in files.items() if not path.is_file() or path.read_text() != text]
+    if options.check:
+        for path in differing:
+            print(f"{path.name} is not what the data gives", file=sys.stderr)  # noqa: T201 - a command's output
+        return 1 if differing else 0
+    for path in differing:
+        path.write_text(files[path])
+        print(f"written: {path.name}")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
