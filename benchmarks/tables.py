@@ -1,4 +1,4 @@
-"""Markdown tables of the newest results, for the documents: python benchmarks/tables.py decisions|serve."""
+"""Markdown tables of the newest results, for the documents: python benchmarks/tables.py decisions|serve|planners|grid."""
 
 import json
 import sys
@@ -74,11 +74,38 @@ def serve(result: dict[str, Any]) -> Iterator[str]:
         yield f"| {name}{mark} | {found['ttft_s'] * 1e3:.0f} ms | {found['decode_tok_per_s']:.1f} |"
 
 
+def planners(result: dict[str, Any]) -> Iterator[str]:
+    """Errors of teto and of other planners on the same rows."""
+    groups = [name for name in result if isinstance(result[name], dict) and "figures" in result[name]]
+    yield "| planner | " + " | ".join(f"{name}: rows, median, p90, bias" for name in groups) + " |"
+    yield "|---|" + "---|" * len(groups)
+    for planner in result[groups[0]]["figures"]:
+        cells = []
+        for group in groups:
+            found = result[group]["figures"][planner]
+            cells.append(
+                "cannot be asked"
+                if found["rows"] == 0
+                else f"{found['rows']}, {found['median']:.1%}, {found['p90']:.1%}, {found['bias']:+.1%}"
+            )
+        yield f"| {planner} | " + " | ".join(cells) + " |"
+
+
+def grid(result: dict[str, Any]) -> Iterator[str]:
+    """How fast predictions are."""
+    evaluation, plan = result["evaluation"], result["plan over the whole catalog, process start included"]
+    points_per_s, plan_s = evaluation["figures"]["points_per_s"], plan["figures"]["median_s"]
+    yield "| what | figure | bar |"
+    yield "|---|---|---|"
+    yield f"| points (shape, device, format, batch, context) | {points_per_s:,} a second | {_bar(evaluation)} |"
+    yield f"| `teto plan` over the whole catalog | {plan_s:.2f} s | {_bar(plan)} |"
+
+
 def main() -> None:
     """Print the table that was named."""
     name = sys.argv[1]
     result = json.loads((_RESULTS / f"{name}.json").read_text())
-    lines = {"decisions": decisions, "serve": serve}[name](result)
+    lines = {"decisions": decisions, "serve": serve, "planners": planners, "grid": grid}[name](result)
     print("\n".join((_head(result), "", *lines)))
 
 

@@ -25,6 +25,7 @@ class ModelPart:
     format: str | None
     total_params: int
     active_params: int
+    is_moe: bool
     resident_bytes: float
     decode_bytes: float
     kv_bytes_per_token: float
@@ -138,6 +139,7 @@ def _model_part(model: "ResolvedModel", deployment: Deployment) -> ModelPart:
         format=None if model.weight_format is None else model.weight_format.name,
         total_params=model.shape.total_params,
         active_params=model.shape.active_params,
+        is_moe=model.shape.is_moe,
         resident_bytes=model.weights.resident_bytes,
         decode_bytes=model.weights.decode_bytes,
         kv_bytes_per_token=model.shape.kv_bytes_per_token(deployment.kv_element_bytes),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["print_answer", "print_json", "print_plain"]
 
 _LEFT = 14
-_COLUMN = 34
+_COLUMN = 42
 
 
 def print_json(value: Any) -> None:
@@ -67,7 +67,7 @@ def _floored(tokens_per_s: float) -> str:
 
 
 def _print_heads(model: "ModelPart", device: "DevicePart") -> None:
-    active = "" if model.active_params == model.total_params else f", {model.active_params / 1e9:.2f} B active"
+    active = f", {model.active_params / 1e9:.2f} B active without the input table" if model.is_moe else ""
     exact = "tensor-exact" if model.is_exact else "from its shape"
     click.echo(
         f"{'model':{_LEFT}} {model.name}, {model.total_params / 1e9:.2f} B parameters{active}; "

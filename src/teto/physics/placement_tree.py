@@ -43,8 +43,8 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "times": ("{here} here, {there} in the cloud; {turn}", "{here} aqui, {there} na nuvem; {turn}"),
     "turn": ("with this prompt that turns at {n} answer tokens", "com este prompt isso vira em {n} tokens de resposta"),
     "no turn": (
-        "with this prompt that is so for every answer that fits",
-        "com este prompt é assim para toda resposta que cabe",
+        "with this prompt no length of the answer turns it",
+        "com este prompt nenhum tamanho de resposta muda isso",
     ),
     "faster": ("faster, and at the margin only electricity", "mais rápido, e na margem só a energia"),
     "worth": ("Is the wait worth the price?", "A espera vale o preço?"),
