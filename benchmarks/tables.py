@@ -1,4 +1,4 @@
-"""Markdown tables of the newest results, for the documents: python benchmarks/tables.py decisions|serve|planners|grid."""
+"""Markdown tables of the newest results: python benchmarks/tables.py decisions|serve|planners|grid."""
 
 import json
 import sys

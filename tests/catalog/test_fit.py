@@ -142,11 +142,31 @@ def test_a_faulty_file_is_named() -> None:
         ("rtx-3090", "llama.cpp", "llamacpp-gddr-ampere-geforce"),
         ("m1-max-32-core-gpu", None, "llamafile-apple-m1"),
         ("rx-7900-xtx", None, "llamafile-amd"),
+        ("gtx-1080-ti", None, "llamafile-nvidia-before-tensor"),
+        ("core-i7-1165g7", None, "llamafile-cpu-mobile"),
+        ("ryzen-9-5950x", None, "llamafile-cpu-desktop"),
+        ("epyc-9454p", None, "llamafile-cpu-server"),
+        ("ryzen-ai-7-350-npu", None, "fastflowlm-npu"),
     ],
 )
 def test_which_fit_covers_what(device: str, engine: str | None, name: str) -> None:
     """The generation, the vendor and the engine choose the fit."""
     fit = find_fit(find_device(device), is_moe=False, engine=engine)
+    assert fit is not None
+    assert fit.name == name
+
+
+@pytest.mark.parametrize(
+    ("device", "name"),
+    [
+        ("rtx-3090", "llamacpp-moe-nvidia"),
+        ("m3-pro-18-core-gpu", "llamacpp-moe-apple"),
+        ("ryzen-ai-max-395-igpu", "llamacpp-apu-moe"),
+    ],
+)
+def test_mixtures_of_experts_have_their_own(device: str, name: str) -> None:
+    """Where experts were measured apart, their fit comes before that of dense models."""
+    fit = find_fit(find_device(device), is_moe=True)
     assert fit is not None
     assert fit.name == name
 
@@ -172,6 +192,7 @@ def test_no_estimate_of_the_catalog_is_below_its_ceiling() -> None:
     assert n_checked > 1000
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.skipif(not DATA.is_dir(), reason="the measurements are not here")
 def test_the_data_gives_the_shipped_fits() -> None:
     """Fitting again writes nothing new."""

@@ -67,6 +67,52 @@ def test_memory_that_is_really_free(home: Home) -> None:
     assert "does not fit by 1.4" in done.stdout
 
 
+def test_load_adds_prompts_and_queue(home: Home) -> None:
+    """Users at once: the step that runs, what their prompts add to it, and the wait, each a rung of its own."""
+    found = answer(
+        home, "ceiling", "llama-3.1-8b", "--on", "h100-sxm", "--quant", "fp8", "--prompt", "1000",
+        "--concurrency", "32", "--output-tokens", "200",
+    )  # fmt: skip
+    load = found["load"]
+    assert found["context_tokens"] == 1100
+    assert 1 < load["running"] <= 32
+    assert found["decode"]["batch"] == round(load["running"])
+    assert [rung["cause"] for rung in load["waterfall"]] == ["prefill interference", "queue, a token"]
+    assert load["itl_s"] > found["decode"]["ceiling_s"]
+    # Little's law: users are the calls a second times the seconds of a call.
+    call_s = load["ttft_s"] + 199 * load["itl_s"]
+    assert load["tokens_per_s"] / 200 * call_s == pytest.approx(32, rel=0.1)
+    alone = home.run("ceiling", "llama-3.1-8b", "--on", "h100-sxm", "--concurrency", "32")
+    assert "belong together" in alone.stderr
+
+
+def test_without_a_multiply_rate_prefill_is_unknown(home: Home) -> None:
+    """Memory alone would make a CPU's prefill a thousand times too fast: nothing is derived from it."""
+    found = answer(home, "ceiling", "llama-3.1-8b", "--on", "ryzen-7-5700x", "--quant", "q4_k_m")
+    assert found["prefill"]["bound"] == "unknown"
+    assert found["prefill"]["joules_per_token_at_most"] is None
+    assert found["decode"]["bound"] == "memory"
+    refused = home.run("whatif", "llama-3.1-8b", "document", "--on", "ryzen-7-5700x", "--memory", "64GB")
+    assert "The multiply rate of ryzen-7-5700x is unknown" in refused.stderr
+
+
+def test_the_experts_of_the_others_are_a_rung(home: Home) -> None:
+    """A batch of a mixture reads more experts than one token's: that is not inefficiency."""
+    found = answer(home, "ceiling", "qwen3-30b-a3b", "--on", "h100-sxm", "--batch", "8")
+    rungs = {rung["cause"]: rung["seconds"] for rung in found["decode"]["waterfall"]}
+    # 48 layers of 128 experts, 8 active, 4,718,592 parameters of 2 bytes each: 51.63 more in each layer, over 3.35e12.
+    more = 128 * (1 - (1 - 8 / 128) ** 8) - 8
+    assert rungs["experts of the others"] == pytest.approx(48 * more * 4_718_592 * 2 / 3.35e12, rel=1e-3)
+
+
+def test_what_is_outside_the_fit_has_no_band(home: Home) -> None:
+    """A fit that saw one request at a time says nothing of how wrong it is for sixteen."""
+    found = answer(home, *_LLAMA, "--batch", "16")
+    assert found["decode"]["estimate_band_s"] is None
+    assert "batch 16 is outside 1 to 1" in " ".join(found["notes"])
+    assert answer(home, *_LLAMA)["decode"]["estimate_band_s"] is not None
+
+
 def test_a_gguf_or_a_config_will_do(home: Home) -> None:
     """A config.json is a model as well."""
     config = {
@@ -92,10 +138,18 @@ def test_a_gguf_or_a_config_will_do(home: Home) -> None:
         (("ceiling", "llama-3-8b", "--on", "rtx-4090", "--quant", "q4_k_n"), "q4_k_m"),
         (("ceiling", "llama-3-8b", "--on", "rtx-4090", "--context", "9000"), "beyond the 8,192 tokens"),
         (("ceiling", "llama-3-8b", "--on", "rtx-4090", "--context", "0"), "--context"),
-        (("ceiling", "--weight-bytes", "-3", "--bandwidth", "1e12"), "expected a number above 0"),
-        (("ceiling", "--weight-bytes", "nan", "--bandwidth", "1e12"), "expected a number above 0"),
-        (("ceiling", "--weight-bytes", "14e9", "--bandwidth", "3TB/m"), "expected a number above 0"),
+        (("ceiling", "--weight-bytes", "-3", "--bandwidth", "1e12"), "above 0 such as"),
+        (("ceiling", "--weight-bytes", "nan", "--bandwidth", "1e12"), "above 0 such as"),
+        (("ceiling", "--weight-bytes", "14e9", "--bandwidth", "3TB/m"), "above 0 such as"),
         (("ceiling", "llama-3-8b", "--on", "rtx-4090", "--engine", "vlm"), "No fit is of an engine"),
+        (("ceiling", "--weight-bytes", "1,5GB", "--bandwidth", "3TB/s"), "a point before decimals"),
+        (("ceiling", "--weight-bytes", "14GB", "--bandwidth", "450W"), "above 0 such as"),
+        (("ceiling", "--weight-bytes", "14GFLOP", "--bandwidth", "3e12"), "above 0 such as"),
+        (("ceiling", "--weight-bytes", "14e9", "--bandwidth", "3Tb/s"), "above 0 such as"),
+        (("ceiling", "--weight-bytes", "1e-300", "--bandwidth", "1e300"), "above 0 such as"),
+        (("ceiling", "--weight-bytes", "14e9", "--bandwidth", "3e12", "--picture", "x.svg"), "says nothing to plain"),
+        (("ceiling", "llama-3-8b", "--on", "rtx-4090", "--tokens-per-step", "nan"), "--tokens-per-step"),
+        (("ceiling", "llama-3-8b", "--on", "rtx-4090", "--batch", "1000000000000"), "--batch"),
         (("ceiling", "missing.gguf", "--on", "rtx-4090"), "missing.gguf"),
     ],
 )

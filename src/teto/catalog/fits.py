@@ -10,7 +10,7 @@ from teto.catalog.devices import DeviceEntry
 from teto.errors import ConfigError
 from teto.physics.estimate import Fit
 
-__all__ = ["FitEntry", "all_fits", "decode_fits", "encode_fits", "find_fit"]
+__all__ = ["FitEntry", "all_fits", "decode_fits", "encode_fits", "engine_of", "find_fit"]
 
 
 class FitEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -35,15 +35,19 @@ class FitEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     link_overhead_s: float = 0.0
     sequence_overhead_s: float = 0.0
     overlaps: bool = True
+    expert_imbalance: float = 1.0
     id_pattern: str = ""
     released_from: str = ""
     released_before: str = ""
     is_moe: bool | None = None
     several_devices: bool = False
+    formats: tuple[str, ...] = ()
     ranges: dict[str, tuple[float, float]] = {}
 
-    def covers(self, device: DeviceEntry, *, is_moe: bool, n_devices: int, engine: str | None) -> bool:
-        """Whether the fit is for this device, kind of model and engine."""
+    def covers(
+        self, device: DeviceEntry, *, is_moe: bool, n_devices: int, engine: str | None, quant: str | None
+    ) -> bool:
+        """Whether the fit is for this device, kind of model, engine and weight format (None: one without a name)."""
         released = device.mem_bandwidth_bytes_per_s.date
         return (
             device.family in self.device_families
@@ -53,6 +57,7 @@ class FitEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             and (not self.released_before or released < self.released_before)
             and (self.is_moe is None or self.is_moe == is_moe)
             and (n_devices == 1 or self.several_devices)
+            and (not self.formats or quant in self.formats)
         )
 
     @property
@@ -71,6 +76,7 @@ class FitEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             link_overhead_s=self.link_overhead_s,
             sequence_overhead_s=self.sequence_overhead_s,
             overlaps=self.overlaps,
+            expert_imbalance=self.expert_imbalance,
             band=self.band,
             prefill_band=self.prefill_band,
             ranges=self.ranges,
@@ -130,9 +136,16 @@ def all_fits() -> tuple[FitEntry, ...]:
     return tuple(entry for file in files for entry in decode_fits(file.read_bytes(), file=f"fits/{file.name}"))
 
 
-def find_fit(device: DeviceEntry, *, is_moe: bool, n_devices: int = 1, engine: str | None = None) -> Fit | None:
-    """The first fit that covers the device, the kind of model and the engine; None where none does."""
+def find_fit(
+    device: DeviceEntry, *, is_moe: bool, n_devices: int = 1, engine: str | None = None, quant: str | None = None
+) -> Fit | None:
+    """The first fit that covers the device, the kind of model, the engine and the format; None where none does."""
     for entry in all_fits():
-        if entry.covers(device, is_moe=is_moe, n_devices=n_devices, engine=engine):
+        if entry.covers(device, is_moe=is_moe, n_devices=n_devices, engine=engine, quant=quant):
             return entry.fit
     return None
+
+
+def engine_of(name: str) -> str | None:
+    """The engine that the fit of that name is of; None for a name that is not shipped."""
+    return next((entry.engine for entry in all_fits() if entry.id == name), None)

@@ -192,4 +192,5 @@ def resolve_fit(model: ResolvedModel, device: Device, *, n_devices: int = 1, eng
         return None
     if entry.mem_bandwidth_bytes_per_s.value != device.mem_bandwidth_bytes_per_s:
         return None
-    return find_fit(entry, is_moe=model.shape.is_moe, n_devices=n_devices, engine=engine)
+    quant = None if model.weight_format is None else model.weight_format.name
+    return find_fit(entry, is_moe=model.shape.is_moe, n_devices=n_devices, engine=engine, quant=quant)

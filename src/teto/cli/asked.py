@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import click
 
+from teto.cli.inputs import BYTES, NUMBER, Quantity
 from teto.errors import ConfigError, RequestError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ __all__ = [
     "COUNTS",
     "NOT_NEGATIVE",
     "NUMBERS",
-    "PAIR",
     "POSITIVE",
+    "PRICE_OF",
+    "SIZE_OF",
     "Fields",
     "json_text",
     "nearest",
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 _Item = TypeVar("_Item")
+_LARGEST: Final = 1e12
 _CALL: Final = re.compile(r"(\d+)\s*(?::|/|->|→|x)\s*(\d+)")
 
 
@@ -41,7 +44,7 @@ def _positive(text: str) -> float:
         ValueError: anything else.
     """
     number = float(text)
-    if not 0 < number < math.inf:
+    if not 0 < number <= _LARGEST:
         raise ValueError(text)
     return number
 
@@ -122,16 +125,17 @@ class Pair(click.ParamType[tuple[str, float]]):
 
     name = "name=number"
 
+    def __init__(self, quantity: Quantity) -> None:
+        self._quantity = quantity
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
         """Both."""
-        from teto.cli.inputs import QUANTITY
-
         if isinstance(value, tuple):
             return value
         name, separator, number = str(value).partition("=")
         if not (name and separator):
             self.fail(f"expected DEVICE=NUMBER such as rtx-4090=0.35, found {value!r}", param, ctx)
-        return name, QUANTITY.convert(number, param, ctx)
+        return name, self._quantity.convert(number, param, ctx)
 
 
 POSITIVE: Final = Positive()
@@ -139,7 +143,8 @@ NOT_NEGATIVE: Final = NotNegative()
 COUNTS: Final = Listed("n,n,...", _count, "whole numbers of at least 1 such as 1,10,20,50")
 NUMBERS: Final = Listed("x,x,...", _positive, "numbers above 0 such as 1,2,4")
 CALL: Final = Call()
-PAIR: Final = Pair()
+SIZE_OF: Final = Pair(BYTES)
+PRICE_OF: Final = Pair(NUMBER)
 
 Fields = dict[str, float]
 

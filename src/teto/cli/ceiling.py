@@ -1,11 +1,21 @@
 """`teto ceiling`: what one token costs, what binds it, and how far an engine stays below."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
-from teto.cli.inputs import COUNT, QUANTITY, deployment_options, named_deployment, named_device, named_model
+from teto.cli.inputs import (
+    BYTES,
+    COUNT,
+    NUMBER,
+    deployment_options,
+    listed_rent,
+    named_deployment,
+    named_device,
+    named_model,
+)
 from teto.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -13,24 +23,36 @@ if TYPE_CHECKING:
 
 __all__ = ["ceiling"]
 
+_READ_BY_PLAIN: Final = frozenset(
+    {"weight_bytes", "device", "bandwidth", "n_devices", "batch", "tokens_per_step", "measured", "as_json"}
+)
+
 
 @click.command()
 @click.argument("model", required=False)
 @deployment_options
-@click.option("--weight-bytes", type=QUANTITY, help="Bytes read per token, in place of a model: 14e9, 14GB.")
+@click.option("--weight-bytes", type=BYTES, help="Bytes read per token, in place of a model: 14e9, 14GB.")
 @click.option("--context", type=COUNT, help="Tokens that decode attends over (default: 4096, or the model's limit).")
 @click.option("--prompt", type=COUNT, help="Tokens of the prefill (default: the context).")
 @click.option("--batch", type=COUNT, default=1, show_default=True, help="Sequences that share each decode step.")
+@click.option("--concurrency", type=COUNT, help="Users who each send their next call at once: adds load and queue.")
+@click.option("--output-tokens", type=COUNT, help="With --concurrency: tokens of an answer.")
 @click.option(
-    "--tokens-per-step", type=float, default=1.0, help="What a pass yields on average: above 1 if speculating."
+    "--tokens-per-step",
+    type=click.FloatRange(1, 100),
+    default=1.0,
+    help="What a pass yields on average: above 1 if speculating.",
 )
-@click.option("--other-memory", type=QUANTITY, help="Memory that others use: 9GB for the system and a browser.")
-@click.option("--usd-per-hour", type=QUANTITY, help="What one device costs an hour.")
-@click.option("--measured", type=QUANTITY, help="A measured decode speed in tokens/s of one request, to be judged.")
+@click.option("--other-memory", type=BYTES, help="Memory that others use: 9GB for the system and a browser.")
+@click.option("--usd-per-hour", type=NUMBER, help="What one device costs an hour.")
+@click.option("--measured", type=NUMBER, help="A measured decode speed in tokens/s of one request, to be judged.")
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="Write the pictures to this SVG.")
 @click.option("--lang", type=click.Choice(["en", "pt"]), default="en", help="Language of the pictures.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def ceiling(*, model: str | None, weight_bytes: float | None, as_json: bool, **options: Any) -> None:
+@click.pass_context
+def ceiling(
+    ctx: click.Context, /, *, model: str | None, weight_bytes: float | None, as_json: bool, **options: Any
+) -> None:
     """Predict what a token of MODEL costs on a device, prefill and decode apart.
 
     MODEL is a name of `teto models catalog`, a hub id, a .gguf file, or a config.json. Plain numbers do as well:
@@ -41,11 +63,28 @@ def ceiling(*, model: str | None, weight_bytes: float | None, as_json: bool, **o
             "Give a model, or --weight-bytes, and not both.",
             fix="teto ceiling llama-3-8b --on rtx-4090, or teto ceiling --weight-bytes 14e9 --bandwidth 3e12.",
         )
+    if not 1 <= options["tokens_per_step"] <= 100:
+        raise ConfigError(
+            f"--tokens-per-step must be between 1 and 100, found {options['tokens_per_step']:g}.",
+            fix="A pass yields at least one token; speculation yields a few.",
+        )
     if weight_bytes is not None:
+        _refuse_unread(ctx)
         _plain(weight_bytes, as_json=as_json, **options)
     else:
         assert model is not None  # noqa: S101 - checked above
         _full(model, as_json=as_json, **options)
+
+
+def _refuse_unread(ctx: click.Context) -> None:
+    """Plain numbers answer one division: an option that it does not read is refused, not swallowed."""
+    for param in ctx.command.params:
+        is_given = ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+        if is_given and param.name not in _READ_BY_PLAIN:
+            raise ConfigError(
+                f"{param.opts[0]} says nothing to plain --weight-bytes.",
+                fix="Name a model instead, or leave it out.",
+            )
 
 
 def _plain(weight_bytes: float, *, as_json: bool, **options: Any) -> None:
@@ -98,7 +137,12 @@ def _full(model: str, *, as_json: bool, **options: Any) -> None:
         tokens_per_step=options["tokens_per_step"],
         engine=options["engine"],
     )
-    context_tokens, prompt_tokens = _lengths(deployment, options["context"], options["prompt"])
+    if (options["concurrency"] is None) != (options["output_tokens"] is None):
+        raise ConfigError("--concurrency and --output-tokens belong together.", fix="Give both, or neither.")
+    context = options["context"]
+    if options["output_tokens"] is not None and options["prompt"] is not None and context is None:
+        context = options["prompt"] + options["output_tokens"] // 2  # the mean of a call
+    context_tokens, prompt_tokens = _lengths(deployment, context, options["prompt"])
     found = answer(
         resolved,
         deployment,
@@ -106,8 +150,10 @@ def _full(model: str, *, as_json: bool, **options: Any) -> None:
         prompt_tokens=prompt_tokens,
         batch=options["batch"],
         other_memory_bytes=options["other_memory"] or 0.0,
-        usd_per_hour=options["usd_per_hour"],
+        usd_per_hour=options["usd_per_hour"] or listed_rent(device),
         measured_tokens_per_s=options["measured"],
+        concurrency=options["concurrency"],
+        output_tokens=options["output_tokens"],
     )
     if as_json:
         ceiling_text.print_json(found)
@@ -116,7 +162,13 @@ def _full(model: str, *, as_json: bool, **options: Any) -> None:
     if options["picture"] is not None:
         from teto.cli.ceiling_picture import picture
 
-        options["picture"].write_text(picture(deployment, found, lang=options["lang"]))
+        drawn = picture(deployment, found, lang=options["lang"])
+        try:
+            options["picture"].write_text(drawn)
+        except OSError as error:
+            raise ConfigError(
+                f"{options['picture']} cannot be written: {error.strerror}.", fix="Give another --picture."
+            ) from None
         click.echo(f"picture: {options['picture']}", err=True)
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from teto.charts.roofline import RooflineFigure, RooflinePoint, roofline_panel
 from teto.charts.svg import picture_svg
 from teto.charts.token import Pass, TokenFigure, token_panel
+from teto.cli.inputs import require_rate
 
 if TYPE_CHECKING:
     from teto.cli.ceiling_answer import Answer, PhasePart
@@ -18,7 +19,12 @@ _SHOWN_TOKENS: Final = 64
 
 
 def picture(deployment: "Deployment", found: "Answer", *, lang: Literal["en", "pt"]) -> str:
-    """Both pictures as one SVG."""
+    """Both pictures as one SVG.
+
+    Raises:
+        ConfigError: the multiply rate is unknown, so that prefill cannot be drawn.
+    """
+    require_rate(deployment)
     subject = f"{found.model.name} {found.model.format or ''} · {found.device.name}".replace("  ", " ")
     bandwidth = found.device.n_devices * found.device.mem_bandwidth_bytes_per_s
     flops = None if found.device.flops_per_s is None else found.device.n_devices * found.device.flops_per_s
@@ -31,7 +37,7 @@ def picture(deployment: "Deployment", found: "Answer", *, lang: Literal["en", "p
         decode=_pass(found.decode),
         mem_bandwidth_bytes_per_s=bandwidth,
         flops_per_s=flops,
-        waterfall=found.decode.waterfall,
+        waterfall=found.decode.waterfall + (() if found.load is None else found.load.waterfall),
         batch=found.decode.batch,
         tokens_per_pass=found.tokens_per_step,
         band_s=found.decode.estimate_band_s,
@@ -53,7 +59,7 @@ def _pass(part: "PhasePart") -> Pass:
         kv_bytes=part.kv_bytes,
         flops=part.flops,
         ceiling_s=part.ceiling_s,
-        bound=part.bound,
+        bound="memory" if part.bound == "unknown" else part.bound,
         estimate_s=part.estimate_s,
     )
 

@@ -8,7 +8,7 @@ import click
 from teto.units import show_bytes, show_flops, show_fraction, show_joules, show_rate, show_seconds
 
 if TYPE_CHECKING:
-    from teto.cli.ceiling_answer import Answer, DevicePart, ModelPart, PhasePart
+    from teto.cli.ceiling_answer import Answer, DevicePart, LoadPart, ModelPart, PhasePart
     from teto.physics.device import Device
     from teto.physics.judgement import Judgement
     from teto.physics.memory import Fitting
@@ -46,6 +46,8 @@ def print_answer(found: "Answer") -> None:
     _print_phases(found)
     click.echo()
     _print_waterfall(found)
+    if found.load is not None:
+        _print_load(found.load)
     click.echo()
     _print_levers(found)
     click.echo()
@@ -100,7 +102,7 @@ def _phase_lines(part: "PhasePart") -> tuple[str, ...]:
     estimate = band = ""
     if part.estimate_s is not None and part.estimate_tokens_per_s is not None:
         estimate = _speed(part, part.estimate_s, f"{part.estimate_tokens_per_s:,.1f}")
-        band = "never judged"
+        band = "unknown here"
     if part.estimate_band_s is not None:
         low, high = part.estimate_band_s
         band = f"{show_seconds(low)} to {show_seconds(high)}"
@@ -109,7 +111,9 @@ def _phase_lines(part: "PhasePart") -> tuple[str, ...]:
         f"{show_bytes(part.bytes)} ({show_bytes(part.kv_bytes)} KV)",
         show_flops(part.flops),
         f"{part.intensity_flops_per_byte:,.1f} FLOP/B",
-        _speed(part, part.ceiling_s, _floored(part.ceiling_tokens_per_s)),
+        f"longer than {show_seconds(part.ceiling_s)}"
+        if part.bound == "unknown"
+        else _speed(part, part.ceiling_s, _floored(part.ceiling_tokens_per_s)),
         estimate,
         band,
         part.bound,
@@ -128,11 +132,24 @@ def _speed(part: "PhasePart", seconds: float, tokens_per_s: str) -> str:
 
 def _print_waterfall(found: "Answer") -> None:
     part = found.decode
-    total_s = part.estimate_s or part.ceiling_s
+    rungs = part.waterfall + (() if found.load is None else found.load.waterfall)
+    total_s = sum(rung.seconds for rung in rungs)
     click.echo("from the ceiling down, one decode step")
-    for rung in part.waterfall:
+    for rung in rungs:
         share = rung.seconds / total_s
         click.echo(f"  {rung.cause:22} {show_seconds(rung.seconds):>9}  {'#' * round(40 * share)}")
+
+
+def _print_load(load: "LoadPart") -> None:
+    click.echo(
+        f"{'under load':{_LEFT}} {load.concurrency:,} users: {load.running:,.1f} decode at once, "
+        f"{load.waiting:,.0f} wait for one of {load.slots:,} slots; "
+        f"{show_fraction(load.utilisation_fraction)} of what it can do"
+    )
+    click.echo(
+        f"{'':{_LEFT}} first token after {show_seconds(load.ttft_s)}, then one each {show_seconds(load.itl_s)}; "
+        f"{load.tokens_per_s:,.0f} tok/s in all (means)"
+    )
 
 
 def _print_levers(found: "Answer") -> None:

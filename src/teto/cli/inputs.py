@@ -15,48 +15,78 @@ if TYPE_CHECKING:
     from teto.physics.deployment import Deployment
     from teto.physics.device import Device
 
-__all__ = ["Quantity", "deployment_options", "named_deployment", "named_device", "named_model"]
+__all__ = [
+    "BANDWIDTH",
+    "BYTES",
+    "COUNT",
+    "FLOPS",
+    "NUMBER",
+    "Quantity",
+    "deployment_options",
+    "listed_rent",
+    "named_deployment",
+    "named_device",
+    "named_model",
+    "require_rate",
+]
 
 _FACTORS: Final = {
     "": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15,
     "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40,
 }  # fmt: skip
-_QUANTITY: Final = re.compile(r"([-+]?[\d_.,]+(?:e[-+]?\d+)?)\s*([kmgtp]?i?)(?:b|flop|flops|w)?(?:/s)?", re.IGNORECASE)
+_QUANTITY: Final = re.compile(
+    r"(\d+(?:_\d+)*|\d{1,3}(?:,\d{3})+)?(\.\d+)?(e[-+]?\d+)?\s*([kmgtp]i?)?(\D*)", re.IGNORECASE
+)
+_LARGEST: Final = 1e24  # beyond every machine
 _KV_BYTES: Final = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "fp8": 1.0, "q8_0": 1.0625, "q4_0": 0.5625}
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class Quantity(click.ParamType[float]):
-    """A number above 0 with an optional unit: `9GB`, `24GiB`, `3.35TB/s`, `14e9`."""
+    """A number above 0 with an optional unit of one kind: `9GB` and `24GiB` are bytes, `3.35TB/s` a bandwidth."""
 
-    name = "quantity"
+    def __init__(self, name: str, units: tuple[str, ...], example: str) -> None:
+        self.name = name
+        self._units = units
+        self._example = example
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number in bytes, bytes per second or FLOPs per second."""
-        if isinstance(value, int | float):
-            return float(value)
-        found = _QUANTITY.fullmatch(str(value).strip())
-        try:
-            number = float(found.group(1).replace(",", "")) * _FACTORS[found.group(2).lower()] if found else math.nan
-        except (ValueError, KeyError):
-            number = math.nan
-        if not 0 < number < math.inf:
-            self.fail(f"expected a number above 0 such as 14e9, 9GB, 24GiB or 3.35TB/s, found {value!r}", param, ctx)
+        """The number in bytes, bytes per second, FLOPs per second, or as it stands."""
+        number = float(value) if isinstance(value, int | float) else self._number(str(value).strip())
+        if not 1e-6 <= number <= _LARGEST:
+            self.fail(
+                f"expected {self.name} above 0 such as {self._example} (a point before decimals), found {value!r}",
+                param,
+                ctx,
+            )
         return number
 
+    def _number(self, text: str) -> float:
+        found = _QUANTITY.fullmatch(text)
+        if found is None or not (found[1] or found[2]):
+            return math.nan
+        unit = found[5].strip()
+        if (unit and unit not in self._units) or (found[4] and not self._units):
+            return math.nan
+        digits = f"{(found[1] or '0').replace(',', '').replace('_', '')}{found[2] or ''}{found[3] or ''}"
+        return float(digits) * _FACTORS[(found[4] or "").lower()]
 
-QUANTITY: Final = Quantity()
-COUNT: Final = click.IntRange(min=1)
+
+BYTES: Final = Quantity("bytes", ("B", "b"), "14e9, 9GB or 24GiB")
+BANDWIDTH: Final = Quantity("bytes/s", ("B/s",), "3e12 or 3.35TB/s")
+FLOPS: Final = Quantity("FLOP/s", ("FLOP/s", "FLOPS", "FLOP", "flop/s"), "989e12 or 989TFLOP/s")
+NUMBER: Final = Quantity("a number", (), "260 or 2.5")
+COUNT: Final = click.IntRange(min=1, max=10**9)
 
 
 def deployment_options(command: _Command) -> _Command:
     """The options that say on what a model runs, and how."""
     for option in (
         click.option("--on", "device", metavar="DEVICE", help="A device of `teto devices`, or `here` (this machine)."),
-        click.option("--bandwidth", type=QUANTITY, help="Memory bandwidth in bytes/s, in place of the device's."),
-        click.option("--flops", type=QUANTITY, help="Dense multiply rate in FLOP/s, in place of the device's."),
-        click.option("--memory", type=QUANTITY, help="Memory of one device, in place of the device's."),
+        click.option("--bandwidth", type=BANDWIDTH, help="Memory bandwidth in bytes/s, in place of the device's."),
+        click.option("--flops", type=FLOPS, help="Dense multiply rate in FLOP/s, in place of the device's."),
+        click.option("--memory", type=BYTES, help="Memory of one device, in place of the device's."),
         click.option("--quant", help="Weight format: bf16, fp8, q8_0, q4_k_m, mxfp4 ... (default: the model's own)."),
         click.option("--kv", type=click.Choice(list(_KV_BYTES)), default="f16", show_default=True, help="KV format."),
         click.option("--devices", "n_devices", type=COUNT, default=1, show_default=True, help="Devices per step."),
@@ -142,3 +172,28 @@ def named_deployment(
         kv_element_bytes=_KV_BYTES[kv],
         tokens_per_step=tokens_per_step,
     )
+
+
+def require_rate(deployment: "Deployment") -> None:
+    """Check that a prefill can be predicted at all.
+
+    Raises:
+        ConfigError: the multiply rate is unknown, so that only memory would bound a prefill, far too fast.
+    """
+    if deployment.rate is None:
+        raise ConfigError(
+            f"The multiply rate of {deployment.device.name} is unknown, and prefill cannot be predicted without it.",
+            fix="Give it with --flops, or ask `teto ceiling`, which says what is known.",
+        )
+
+
+def listed_rent(device: "Device") -> float | None:
+    """Dollars an hour that the catalog knows for the device; None: unknown."""
+    from teto.catalog.devices import find_device
+    from teto.errors import UnknownNameError
+
+    try:
+        rent = find_device(device.name).rent_usd_per_h
+    except UnknownNameError:
+        return None
+    return None if rent is None else rent.value

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from teto.cli.asked import COUNTS, NOT_NEGATIVE, PAIR, POSITIVE, json_text
-from teto.cli.inputs import COUNT, QUANTITY
+from teto.cli.asked import COUNTS, NOT_NEGATIVE, POSITIVE, PRICE_OF, SIZE_OF, json_text
+from teto.cli.inputs import BYTES, COUNT, FLOPS
 from teto.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,14 +36,17 @@ _KV: Final = ("f32", "f16", "bf16", "fp8", "q8_0", "q4_0")
 @click.option("--kv", type=click.Choice(_KV), default="f16", show_default=True, help="KV format.")
 @click.option("--engine", help="Whose fit to use: llama.cpp, vllm, sglang, trtllm (default: by device).")
 @click.option(
-    "--memory", type=PAIR, multiple=True, metavar="DEVICE=SIZE", help="Memory of a device sold in several sizes."
+    "--memory", type=SIZE_OF, multiple=True, metavar="DEVICE=SIZE", help="Memory of a device sold in several sizes."
 )
-@click.option("--other-memory", type=QUANTITY, help="Memory of each device that others use.")
-@click.option("--usd-per-hour", type=PAIR, multiple=True, metavar="DEVICE=USD", help="What one device costs an hour.")
+@click.option("--other-memory", type=BYTES, help="Memory of each device that others use.")
+@click.option(
+    "--usd-per-hour", type=PRICE_OF, multiple=True, metavar="DEVICE=USD", help="What one device costs an hour."
+)
 @click.option("--own", metavar="price=,years=,kwh=", help="Owning one group: dollars, years of use, dollars per kWh.")
 @click.option("--rented", metavar="usd_per_h=", help="Renting one device by the hour.")
 @click.option("--api", metavar="MODEL", help="Paying a listed API for each call.")
 @click.option("--local", metavar="DEVICE", help="With --cloud: where the local model runs; `here` is this machine.")
+@click.option("--flops", type=FLOPS, help="With --local: its dense multiply rate, where the catalog has none.")
 @click.option("--cloud", metavar="MODEL", help="With --local: the API's model.")
 @click.option("--cloud-first-token-ms", type=NOT_NEGATIVE, help="The cloud's own time to its first token.")
 @click.option("--cloud-tokens-per-s", type=POSITIVE, help="The cloud's speed after it.")
@@ -139,7 +142,12 @@ def _place(options: "Mapping[str, Any]", *, as_json: bool) -> None:
         from teto.cli.plan_picture import placement_picture
 
         svg = placement_picture(found, fine_grid(options, tokens), lang=options["lang"])
-        options["picture"].write_text(svg, encoding="utf-8")
+        try:
+            options["picture"].write_text(svg, encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(
+                f"{options['picture']} cannot be written: {error.strerror}.", fix="Give another --picture."
+            ) from None
         click.echo(f"picture: {options['picture']}", err=True)
 
 

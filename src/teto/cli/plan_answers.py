@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from statistics import median
 from typing import Any, Final
 
 from teto.cli.asked import refusals
-from teto.cli.plan_options import Built, Refused, build_options, chosen_devices, rated_watts
+from teto.cli.plan_options import Built, Refused, build_options, chosen_devices, drawn_watts
 from teto.errors import ConfigError
 from teto.physics.calls import CallTokens
 from teto.physics.pareto import front
 from teto.physics.planning import Candidate, Plan, Rejection, Targets, plan
+from teto.physics.served import behaviour, is_served
 
 __all__ = ["PlanAnswer", "Row", "asked_call", "asked_targets", "catalog_plan", "plan_answer"]
 
@@ -21,8 +23,8 @@ BATCHES: Final = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, 256)
 class Row:
     """One candidate. Dollars and joules are for output tokens, their prompts included; None is unknown.
 
-    `bound` is what binds a full decode step. `kind` is `estimate`, `beyond` for an estimate outside what its fit has
-    seen, or `ceiling` where no fit covers it.
+    `bound` is what binds a full decode step. `energy_kind` is `estimate`, `at most` (rated power) or `unknown`.
+    `kind` is `estimate`, `beyond` for an estimate outside what its fit has seen, or `ceiling` where no fit covers it.
     """
 
     device: str
@@ -37,7 +39,8 @@ class Row:
     tokens_per_s: float
     free_bytes: float
     usd_per_mtok: float | None
-    j_per_token_at_most: float | None
+    j_per_token: float | None
+    energy_kind: str
     bound: str
     kind: str
 
@@ -109,8 +112,28 @@ def catalog_plan(options: Mapping[str, Any], tokens: CallTokens, targets: Target
         options=options,
     )
     with refusals("Give shorter calls, or a model with a longer context."):
-        found = plan(built.options, tokens, targets, batches=options["batches"] or BATCHES, watts=rated_watts)
+        found = plan(
+            built.options,
+            tokens,
+            targets,
+            batches=options["batches"] or BATCHES,
+            behave=behaviour(_front_s()),
+            watts=drawn_watts,
+        )
     return built, found
+
+
+def _front_s() -> float:
+    """What a call takes outside the steps of a server: the middle of the engines that were measured."""
+    from teto.catalog.load_fits import queue_entry
+
+    return median(queue_entry().front_s.values())
+
+
+def _energy_kind(one: Candidate) -> str:
+    if one.j_per_token is None:
+        return "unknown"
+    return "estimate" if is_served(one.option.deployment) else "at most"
 
 
 def plan_answer(model: str, built: Built, found: Plan) -> PlanAnswer:
@@ -146,7 +169,8 @@ def row_of(one: Candidate, tokens: CallTokens) -> Row:
         tokens_per_s=one.tokens_per_s,
         free_bytes=one.free_bytes,
         usd_per_mtok=one.usd_per_mtok,
-        j_per_token_at_most=one.j_per_token,
+        j_per_token=one.j_per_token,
+        energy_kind=_energy_kind(one),
         bound=deployment.decode(batch=one.batch, context_tokens=round(tokens.mean_context_tokens)).bound,
         kind=_kind(one, tokens),
     )
@@ -205,6 +229,10 @@ def _notes(best: Sequence[Candidate], rows: Sequence[Row]) -> list[str]:
             "no hourly price is known for some: they are compared with themselves alone (--usd-per-hour NAME=2.5)"
         )
     if any(one.j_per_token is not None for one in best):
-        notes.append("joules are at most: rated power of the devices over the tokens, without their host")
-    notes.append("seconds are means of an engine that prefills whole prompts; a tail is longer")
+        notes.append(
+            "joules of servers are by their fitted curve of power, others at most (rated power); without the host"
+        )
+    notes.append(
+        "seconds are means: of servers whose prompts join the running steps, of others that prefill whole prompts"
+    )
     return notes

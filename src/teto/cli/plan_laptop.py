@@ -67,6 +67,7 @@ def laptop_answer(options: Mapping[str, Any]) -> LaptopAnswer:
         UnknownNameError: no such group.
     """
     from teto.catalog.devices import all_devices
+    from teto.catalog.fits import engine_of
     from teto.catalog.laptops import laptop_readings
 
     group = options["laptop"]
@@ -80,7 +81,8 @@ def laptop_answer(options: Mapping[str, Any]) -> LaptopAnswer:
     battery_wh: float | None = options["battery_wh"]
     rows: list[LaptopRow] = []
     for entry in parts:
-        speed = _speed(_deployment(entry, resolved, options))
+        deployment = _deployment(entry, resolved, options)
+        speed = _speed(deployment, None if deployment.fit is None else engine_of(deployment.fit.name))
         rows += _rows(entry, readings, resolved.name, speed)
     if battery_wh is not None:
         rows = [replace(row, hours=None if row.power_w is None else battery_wh / row.power_w) for row in rows]
@@ -114,18 +116,30 @@ def _deployment(entry: "DeviceEntry", resolved: "ResolvedModel", options: Mappin
 
 @dataclass(frozen=True, slots=True)
 class _Speed:
-    """Tokens a second from a part's limits, and where the figure is from."""
+    """Tokens a second from a part's limits, and where the figure is from; `engine` is the one that a fit is of."""
 
     tokens_per_s: float
     kind: str
     source: str
+    ceiling_tokens_per_s: float
+    engine: str | None
+
+    def of(self, engine: str) -> "_Speed":
+        """The same for an engine: what was fitted to another says nothing of it, and the ceiling is left."""
+        if self.kind != "estimate" or _RUNS.get(engine, engine) == self.engine:
+            return self
+        return replace(self, tokens_per_s=self.ceiling_tokens_per_s, kind="ceiling")
 
 
-def _speed(deployment: "Deployment") -> _Speed:
-    tokens_per_s = 1 / float(deployment.decode_step_s(1.0, float(_CONTEXT)))
+_RUNS: Final = {"LM Studio": "llama.cpp"}  # what an application runs inside
+
+
+def _speed(deployment: "Deployment", engine: str | None) -> _Speed:
+    ceiling = 1 / float(deployment.decode_ceiling_s(1.0, float(_CONTEXT)))
     if deployment.fit is None:
-        return _Speed(tokens_per_s, "ceiling", deployment.device.source)
-    return _Speed(tokens_per_s, "estimate", deployment.fit.source)
+        return _Speed(ceiling, "ceiling", deployment.device.source, ceiling, None)
+    tokens_per_s = 1 / float(deployment.decode_step_s(1.0, float(_CONTEXT)))
+    return _Speed(tokens_per_s, "estimate", deployment.fit.source, ceiling, engine)
 
 
 def _rows(entry: "DeviceEntry", readings: "Sequence[Readings]", model: str, speed: _Speed) -> Iterator[LaptopRow]:
@@ -167,6 +181,7 @@ def _rated_row(entry: "DeviceEntry", part: str, speed: _Speed) -> LaptopRow:
 def _read_row(device: str, found: "Readings", ours: "Sequence[PartReading]", *, model: str, speed: _Speed) -> LaptopRow:
     """One engine's readings: of this model, or else the power of the others beside the part's limit."""
     same = [one for one in ours if one.model == model]
+    speed = speed.of(ours[0].engine)
     tokens_per_s, kind = (same[0].tokens_per_s, "measured") if same else (speed.tokens_per_s, speed.kind)
     power = same[0].power_w if same else median(one.power_w for one in ours)
     return LaptopRow(

@@ -10,13 +10,15 @@ from teto.physics.calls import CallTokens
 from teto.physics.deployment import Deployment
 from teto.physics.device import Device
 from teto.physics.planning import Option
+from teto.physics.power import mean_power_w
+from teto.physics.served import busy, is_served
 from teto.physics.values import Values
 
 if TYPE_CHECKING:
     from teto.catalog.devices import DeviceEntry
     from teto.catalog.resolve import ResolvedModel
 
-__all__ = ["Built", "Refused", "build_options", "chosen_devices", "rated_watts"]
+__all__ = ["Built", "Refused", "build_options", "chosen_devices", "drawn_watts"]
 
 _LLAMA: Final = ("bf16", "q8_0", "q6_k", "q5_k_m", "q4_k_m")
 # What the engines of each kind of device run.
@@ -45,11 +47,21 @@ class Built:
     price_sources: Mapping[str, str]
 
 
-def rated_watts(deployment: Deployment, tokens: CallTokens, batch: Values) -> Values | None:
-    """The rated power of all devices of a deployment: at most what it draws; None: unknown."""
-    del tokens
-    power_w = deployment.device.power_w
-    return None if power_w is None else deployment.n_devices * power_w + 0.0 * batch
+def drawn_watts(deployment: Deployment, tokens: CallTokens, batch: Values) -> Values | None:
+    """What all devices of a deployment draw: by the curve of servers where a server's fit is used, else at most.
+
+    At most is their rated power; None: unknown.
+    """
+    from teto.catalog.load_fits import find_power_fit
+
+    rated_w = deployment.device.power_w
+    if rated_w is None:
+        return None
+    if is_served(deployment):
+        curve, load = find_power_fit(is_moe=deployment.shape.is_moe), busy(deployment, tokens, batch)
+        if curve is not None and load is not None:
+            return deployment.n_devices * mean_power_w(curve, rated_w, load)
+    return deployment.n_devices * rated_w + 0.0 * batch
 
 
 def chosen_devices(names: Sequence[str], family: str | None, memory: Mapping[str, float]) -> tuple[Device, ...]:

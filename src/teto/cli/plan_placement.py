@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from teto.cli.asked import refusals
-from teto.cli.inputs import named_deployment, named_device, named_model
+from teto.cli.inputs import named_deployment, named_device, named_model, require_rate
 from teto.cli.table import bullets, table
 from teto.errors import ConfigError
 from teto.physics.calls import CallTokens, time_call
@@ -84,10 +84,11 @@ def _local(options: Mapping[str, Any]) -> "tuple[Local, str, str | None]":
     quant = options["quant"][0] if options["quant"] else None
     resolved = named_model(options["model"], quant)
     device = named_device(
-        options["local"], bandwidth=None, flops=None, memory=dict(options["memory"]).get(options["local"])
+        options["local"], bandwidth=None, flops=options["flops"], memory=dict(options["memory"]).get(options["local"])
     )
     count = options["counts"][0] if options["counts"] else 1
     deployment = named_deployment(resolved, device, kv=options["kv"], n_devices=count, engine=options["engine"])
+    require_rate(deployment)
     if device.memory_bytes is None:
         raise ConfigError(f"The memory of {device.name} is unknown.", fix=f"Give it: --memory {options['local']}=16GB.")
     room = count * device.memory_bytes - resolved.weights.resident_bytes - (options["other_memory"] or 0.0)

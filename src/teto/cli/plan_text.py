@@ -82,7 +82,7 @@ def _front_lines(rows: Sequence["Row"], top: int) -> Iterator[str]:
                 show_seconds(row.call_s),
                 show_rate(row.tokens_per_s, "tok"),
                 show_usd_per_mtok(row.usd_per_mtok),
-                "unknown" if row.j_per_token_at_most is None else show_joules(row.j_per_token_at_most),
+                "unknown" if row.j_per_token is None else show_joules(row.j_per_token),
                 row.bound,
                 row.kind,
             )
@@ -104,11 +104,11 @@ def _best(rows: Sequence["Row"]) -> Iterator[str]:
     """The best in each of the three figures, of those where it is known; a ceiling only where nothing is estimated."""
     rows = [row for row in rows if row.kind != "ceiling"] or rows
     priced = [row for row in rows if row.usd_per_mtok is not None]
-    metered = [row for row in rows if row.j_per_token_at_most is not None]
+    metered = [row for row in rows if row.j_per_token is not None]
     if priced:
         yield f"cheapest: {_name(min(priced, key=lambda row: row.usd_per_mtok or 0))}"
     if metered:
-        yield f"least energy: {_name(min(metered, key=lambda row: row.j_per_token_at_most or 0))}"
+        yield f"least energy: {_name(min(metered, key=lambda row: row.j_per_token or 0))}"
     yield f"fastest: {_name(min(rows, key=lambda row: row.call_s))}"
 
 

@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from teto.cli.asked import CALL, COUNTS, NUMBERS, POSITIVE, json_text
-from teto.cli.inputs import COUNT, QUANTITY, deployment_options, named_deployment, named_device, named_model
+from teto.cli.inputs import BYTES, COUNT, deployment_options, named_deployment, named_device, named_model
 from teto.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -57,7 +57,13 @@ _READ_BY: Final[Mapping[str, tuple[str, ...]]] = {
 @click.option("--batches", type=COUNTS, default="1,10,20,50", show_default=True, help="batch: requests at once.")
 @click.option("--factor", type=POSITIVE, default=2.0, show_default=True, help="hardware: how many times as much.")
 @click.option("--acceptance", type=float, help="speculate: the share of proposed tokens that is accepted, 0 to 1.")
-@click.option("--draft-tokens", type=COUNT, default=4, show_default=True, help="speculate: tokens proposed a pass.")
+@click.option(
+    "--draft-tokens",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="speculate: tokens proposed a pass.",
+)
 @click.option("--draft", metavar="MODEL", help="speculate: the model that proposes.")
 @click.option("--draft-quant", help="speculate: its weight format.")
 @click.option("--draft-cost", type=float, help="speculate: a draft's step as a fraction of the model's, in its place.")
@@ -65,10 +71,14 @@ _READ_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "--call", "calls", type=CALL, multiple=True, help="calls: tokens in:out, twice (default: 800:3 and 200:600)."
 )
 @click.option("--pages", type=POSITIVE, help="document: its pages (default: 50).")
-@click.option("--tokens-per-page", type=POSITIVE, help="document: tokens of a page (assumed otherwise: 667).")
+@click.option(
+    "--tokens-per-page",
+    type=click.FloatRange(0, 1e6, min_open=True),
+    help="document: tokens of a page (assumed otherwise: 667).",
+)
 @click.option("--tokens", type=COUNT, help="document: its tokens, in place of pages.")
 @click.option("--answer", type=COUNT, help="document, length: tokens of the answer (default: 300).")
-@click.option("--other-memory", type=QUANTITY, help="document, length: memory that others use, such as 9GB.")
+@click.option("--other-memory", type=BYTES, help="document, length: memory that others use, such as 9GB.")
 @click.option("--times", type=NUMBERS, default="1,2,4", show_default=True, help="length: multiples of the answer.")
 @click.option("--tpot-ms", type=POSITIVE, help="length: the promised time between tokens.")
 @click.option("--total-s", type=POSITIVE, help="length: the promised time of a whole answer.")

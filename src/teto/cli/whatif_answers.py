@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from teto.cli.asked import refusals
-from teto.cli.inputs import named_deployment, named_model
+from teto.cli.inputs import named_deployment, named_model, require_rate
 from teto.errors import ConfigError
 from teto.physics.calls import CallTokens, Comparison, compare_calls
 from teto.physics.deployment import Deployment
@@ -213,6 +213,7 @@ def batch_answer(resolved: "ResolvedModel", deployment: Deployment, options: Map
 
 def hardware_answer(resolved: "ResolvedModel", deployment: Deployment, options: Mapping[str, Any]) -> HardwareAnswer:
     """More bandwidth against more FLOPs."""
+    require_rate(deployment)
     context = _context(deployment, options["context"], "--context")
     prompt = _context(deployment, options["prompt"] or context, "--prompt")
     return HardwareAnswer(
@@ -270,6 +271,7 @@ def speculate_answer(resolved: "ResolvedModel", deployment: Deployment, options:
 
 def calls_answer(resolved: "ResolvedModel", deployment: Deployment, options: Mapping[str, Any]) -> CallsAnswer:
     """Two kinds of call."""
+    require_rate(deployment)
     calls = options["calls"] or (_CLASSIFY, _WRITE)
     if len(calls) != 2:
         raise ConfigError(f"Two kinds of call are compared, found {len(calls)}.", fix="Give --call in:out twice.")
@@ -281,6 +283,7 @@ def calls_answer(resolved: "ResolvedModel", deployment: Deployment, options: Map
 
 def document_answer(resolved: "ResolvedModel", deployment: Deployment, options: Mapping[str, Any]) -> DocumentAnswer:
     """A long document, read whole."""
+    require_rate(deployment)
     pages: float | None = options["pages"]
     per_page: float | None = options["tokens_per_page"]
     if options["tokens"] is not None and (pages is not None or per_page is not None):
@@ -308,6 +311,7 @@ def document_answer(resolved: "ResolvedModel", deployment: Deployment, options: 
 
 def length_answer(resolved: "ResolvedModel", deployment: Deployment, options: Mapping[str, Any]) -> LengthAnswer:
     """The bill against the length of the answer."""
+    require_rate(deployment)
     tokens = CallTokens(
         prompt_tokens=options["prompt"] or _PROMPT_TOKENS, output_tokens=options["answer"] or _ANSWER_TOKENS
     )

@@ -9,6 +9,8 @@ from typing import Literal
 
 from teto.physics.device import Device, Rate
 from teto.physics.estimate import Fit, Limits, StepTime, step_time
+from teto.physics.mixers import Traffic
+from teto.physics.parallel import exchanged_bytes, shared_decode, shared_prefill
 from teto.physics.precision import Dtype, WeightBytes
 from teto.physics.roofline import Work, decode_step, prefill
 from teto.physics.shape import Shape
@@ -102,11 +104,16 @@ class Deployment:
         )
 
     def _exchanged_bytes(self, n_tokens: Values) -> Values:
-        """What one device sends in two all-reduces a layer, each of a 16-bit activation of every token."""
+        """What one device sends for so many tokens; nothing where it is alone."""
+        return 0.0 * n_tokens if self.n_devices == 1 else exchanged_bytes(self.shape, self.n_devices, n_tokens)
+
+    def _as_shared(self, work: Work, fit: Fit, attention: Traffic) -> Work:
+        """The work of several devices that share it: copies of caches are read too, and the busiest sets the pace."""
         if self.n_devices == 1:
-            return 0.0 * n_tokens
-        share = 2 * (self.n_devices - 1) / self.n_devices
-        return 2 * self.shape.n_layers * share * self.shape.width * 2 * n_tokens
+            return work
+        factor = fit.expert_imbalance if self.shape.is_moe else 1.0
+        linear = Traffic(factor * work.linear.bytes, factor * work.linear.flops)
+        return replace(work, linear=linear, attention=attention)
 
     def decode_ceiling_s(self, batch: Values, context_tokens: Values) -> Values:
         """The least seconds of a decode step; arrays give arrays."""
@@ -119,12 +126,15 @@ class Deployment:
         return self._decode_time(batch, context_tokens, self.fit).seconds
 
     def _decode_time(self, batch: Values, context_tokens: Values, fit: Fit) -> StepTime:
+        one = shared_decode(self.shape, context_tokens, self.kv_element_bytes, self.n_devices)
+        work = self._decode_work(batch, context_tokens, is_expected=True)
         return step_time(
-            self._decode_work(batch, context_tokens, is_expected=True),
+            self._as_shared(work, fit, Traffic(batch * one.bytes, batch * one.flops)),
             self.limits,
             fit,
-            n_layers=self.shape.n_layers,
+            n_layers=self.shape.n_whole_layers,
             exchanged_bytes=self._exchanged_bytes(batch),
+            n_sequences=batch,
         )
 
     def _prefill_work(self, n_tokens: Values, past_tokens: Values, *, is_expected: bool) -> Work:
@@ -138,13 +148,39 @@ class Deployment:
         )
 
     def _prefill_time(self, n_tokens: Values, past_tokens: Values, fit: Fit) -> StepTime:
+        work = self._prefill_work(n_tokens, past_tokens, is_expected=True)
+        shared = shared_prefill(self.shape, n_tokens, self.kv_element_bytes, self.n_devices)
         return step_time(
-            self._prefill_work(n_tokens, past_tokens, is_expected=True),
+            self._as_shared(work, fit, shared),
             self.limits,
             fit,
-            n_layers=self.shape.n_layers,
+            n_layers=self.shape.n_whole_layers,
             exchanged_bytes=self._exchanged_bytes(n_tokens),
         )
+
+    def added_prefill_s(self, n_tokens: Values, running: Values) -> Values:
+        """What a prompt adds to steps in which `running` sequences decode anyway: no reading of shared weights.
+
+        Without a fit of prefills it is the whole prefill.
+        """
+        fit = self._prefill_fit
+        if fit is None:
+            return self.prefill_s(n_tokens) + 0.0 * running
+        more = self.weights.block_bytes(running + n_tokens, is_expected=True)
+        more = more - self.weights.block_bytes(running, is_expected=True)
+        shared = shared_prefill(self.shape, n_tokens, self.kv_element_bytes, self.n_devices)
+        work = Work(
+            linear=Traffic(more, n_tokens * (2 * self.shape.block_params) + 0.0 * running),
+            attention=shared,
+            head=Traffic(0.0 * running, 2 * self.shape.head_params + 0.0 * running),
+        )
+        return step_time(
+            self._as_shared(work, fit, shared),
+            self.limits,
+            replace(fit, layer_overhead_s=0.0, step_overhead_s=0.0, link_overhead_s=0.0),
+            n_layers=0.0,
+            exchanged_bytes=self._exchanged_bytes(n_tokens),
+        ).seconds
 
     @property
     def _prefill_fit(self) -> Fit | None:
@@ -161,16 +197,18 @@ class Deployment:
         """One decode step of `batch` sequences that each attend over `context_tokens`."""
         work = self._decode_work(batch, context_tokens, is_expected=False)
         time = None if self.fit is None else self._decode_time(batch, context_tokens, self.fit)
-        return self._phase(work, time, None if self.fit is None else self.fit.band)
+        expected = self._decode_work(batch, context_tokens, is_expected=True)
+        return self._phase(work, time, None if self.fit is None else self.fit.band, expected)
 
     def prefill(self, *, n_tokens: int, past_tokens: int = 0) -> Phase:
         """One prompt of `n_tokens` after `past_tokens` of cache."""
         work = self._prefill_work(n_tokens, past_tokens, is_expected=False)
         fit = self._prefill_fit
         time = None if fit is None else self._prefill_time(n_tokens, past_tokens, fit)
-        return self._phase(work, time, None if fit is None else fit.prefill_band)
+        expected = self._prefill_work(n_tokens, past_tokens, is_expected=True)
+        return self._phase(work, time, None if fit is None else fit.prefill_band, expected)
 
-    def _phase(self, work: Work, time: StepTime | None, band: tuple[float, float] | None) -> Phase:
+    def _phase(self, work: Work, time: StepTime | None, band: tuple[float, float] | None, expected: Work) -> Phase:
         bandwidth = self.n_devices * self.device.mem_bandwidth_bytes_per_s
         memory_s = float(work.bytes) / bandwidth
         compute_s = None if self.rate is None else float(work.flops) / (self.n_devices * self.rate.flops_per_s)
@@ -186,10 +224,13 @@ class Deployment:
             )  # fmt: skip
         overhead_s = float(time.overhead_s) + float(time.link_s)
         working_s = float(time.seconds) - overhead_s
-        rungs += [Rung("efficiency", working_s - ceiling_s), Rung("overhead", float(time.overhead_s))]
+        routed_s = max(0.0, float(self._ceiling_s(expected)) - ceiling_s)
+        if routed_s > 0:
+            rungs.append(Rung("experts of the others", routed_s))
+        rungs += [Rung("efficiency", working_s - ceiling_s - routed_s), Rung("overhead", float(time.overhead_s))]
         if self.n_devices > 1:
             rungs.append(Rung("links", float(time.link_s)))
-        bound = "overhead" if overhead_s > working_s else "compute" if ceiling_s > memory_s else "memory"
+        bound = "overhead" if overhead_s > working_s else self._working_bound(expected)
         return Phase(
             work=work,
             ceiling_s=ceiling_s,
@@ -203,6 +244,15 @@ class Deployment:
             bound=bound,
             waterfall=tuple(rungs),
         )
+
+    def _working_bound(self, work: Work) -> Bound:
+        """What binds the estimate's own work: bytes or FLOPs, each at the efficiency of the fit."""
+        fit = self.fit
+        if fit is None or self.rate is None:
+            return "memory"
+        memory_s = float(work.bytes) / (self.device.mem_bandwidth_bytes_per_s * fit.weights_fraction)
+        compute_s = float(work.flops) / (self.rate.flops_per_s * (fit.compute_fraction or 1.0))
+        return "compute" if compute_s > memory_s else "memory"
 
     def with_device(self, *, bandwidth_factor: float = 1.0, flops_factor: float = 1.0) -> "Deployment":
         """The same on a device whose limits are multiplied: what sizing by the right resource would give."""

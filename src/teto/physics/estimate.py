@@ -14,6 +14,14 @@ from teto.physics.values import Values, larger, require_not_negative, require_po
 
 __all__ = ["Fit", "Limits", "StepTime", "step_time"]
 
+_ROUNDED = 0.005  # the ends of a range are kept with three digits
+_WORDS = {
+    "mem_bandwidth_bytes_per_s": "a bandwidth in bytes/s of",
+    "weight_bytes": "weights in bytes of",
+    "context_tokens": "a context in tokens of",
+    "prompt_tokens": "a prompt in tokens of",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -42,6 +50,8 @@ class Fit:
     Overheads in seconds: for each layer, each step, each sequence of a step (scheduling, sampling and streaming its
     token), and each device link of a layer. `overlaps` is False where bytes and FLOPs add up instead of hiding
     behind each other: what servers show, whose kernels alternate between loading and multiplying.
+    `expert_imbalance` is how much more the busiest of several devices does than the mean, in linear layers, where
+    experts are spread over them; `step_time` leaves it to who knows how they are spread.
     `band` holds the 10th and 90th percentile of measured over estimated time of decode on held-out rows, and
     `prefill_band` of prefill (None: never judged); `ranges` the smallest and largest value of each quantity in
     the data.
@@ -59,12 +69,15 @@ class Fit:
     link_overhead_s: float = 0.0
     sequence_overhead_s: float = 0.0
     overlaps: bool = True
+    expert_imbalance: float = 1.0
     band: tuple[float, float]
     prefill_band: tuple[float, float] | None = None
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require_not_negative(self, "layer_overhead_s", "step_overhead_s", "link_overhead_s", "sequence_overhead_s")
+        if self.expert_imbalance < 1:
+            raise ValueError(f"fit {self.name!r}: the busiest device does at least the mean: {self.expert_imbalance}")
         for name in ("weights_fraction", "cache_fraction", "compute_fraction", "attention_fraction"):
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
@@ -76,8 +89,9 @@ class Fit:
         for name, value in values.items():
             if name in self.ranges:
                 low, high = self.ranges[name]
-                if not low <= value <= high:
-                    found.append(f"{name} {value:g} is outside {low:g} to {high:g}, which the fit has seen")
+                if not low * (1 - _ROUNDED) <= value <= high * (1 + _ROUNDED):
+                    words = _WORDS.get(name, name)
+                    found.append(f"{words} {value:,.4g} is outside {low:,.4g} to {high:,.4g}, which the fit has seen")
         return tuple(found)
 
 
@@ -120,8 +134,9 @@ def step_time(
     """The seconds that an engine with these constants takes.
 
     `exchanged_bytes` is what one device sends in the step's collectives over its link; `n_passes` how often the
-    layers are gone through (a prefill in batches), `n_sequences` how many get a token. Where the compute rate is unknown the memory time stands
-    alone, which is right for small batches only; where only its fraction is, the whole rate is assumed.
+    layers are gone through (a prefill in batches), `n_sequences` how many get a token. Where the compute rate is
+    unknown the memory time stands alone, which is right for small batches only; where only its fraction is, the
+    whole rate is assumed.
     """
     cache = fit.weights_fraction if fit.cache_fraction is None else fit.cache_fraction
     attention = fit.compute_fraction if fit.attention_fraction is None else fit.attention_fraction

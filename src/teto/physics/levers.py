@@ -30,7 +30,9 @@ def levers(deployment: Deployment, *, batch: int, context_tokens: int) -> tuple[
         "half the bytes of KV": leaner,
     }
     if deployment.fit is not None:
-        fit = replace(deployment.fit, layer_overhead_s=0.0, step_overhead_s=0.0, link_overhead_s=0.0)
+        fit = replace(
+            deployment.fit, layer_overhead_s=0.0, step_overhead_s=0.0, link_overhead_s=0.0, sequence_overhead_s=0.0
+        )
         changed["no overhead of the engine"] = replace(deployment, fit=fit)
     found = [
         Lever(name=name, gain_fraction=now_s / float(other.decode_step_s(batch, context_tokens)) - 1)

@@ -12,7 +12,7 @@ from teto.physics.mixers import FullAttention, LatentAttention, Mixer, Passes, T
 from teto.physics.shape import Shape
 from teto.physics.values import Values, larger
 
-__all__ = ["copies_of_cache", "exchanged_bytes", "shared_decode", "shared_prefill"]
+__all__ = ["copies_of_cache", "exchanged_bytes", "shared_cache_bytes", "shared_decode", "shared_prefill"]
 
 _ACTIVATION_BYTES = 2
 
@@ -29,6 +29,16 @@ def copies_of_cache(mixer: Mixer, n_devices: Values) -> Values:
     if isinstance(mixer, LatentAttention):
         return 1.0 * n_devices
     return 1.0 + 0.0 * n_devices
+
+
+def shared_cache_bytes(shape: Shape, context_tokens: Values, element_bytes: Values, n_devices: Values) -> Values:
+    """Bytes that all devices together keep for one sequence, the copies counted."""
+    kept: Values = 0.0
+    for block in shape.blocks:
+        if block.mixer is not None:
+            one = block.mixer.cache_bytes(context_tokens, element_bytes)
+            kept = kept + block.count * copies_of_cache(block.mixer, n_devices) * one
+    return kept
 
 
 def shared_decode(shape: Shape, context_tokens: Values, element_bytes: Values, n_devices: Values) -> Traffic:

@@ -270,9 +270,24 @@ def _judge(
         | (rows.tpot_s > _not_above(targets.tpot_s))
         | (served.n_groups >= _MOST_GROUPS)
     )
-    admitted = [_candidate(options[rows.option[i]], tokens, served, int(i), watts) for i in np.flatnonzero(~fails)]
+    power_w = np.full(rows.batch.size, np.nan) if watts is None else _powers(options, served, ~fails, tokens, watts)
+    admitted = [_candidate(options[rows.option[i]], tokens, served, int(i), power_w) for i in np.flatnonzero(~fails)]
     rejected = [_rejection(options[rows.option[i]], served, int(i), targets) for i in np.flatnonzero(fails)]
     return admitted, rejected
+
+
+def _powers(
+    options: Sequence[Option], served: _Served, admitted: NDArray[np.bool_], tokens: CallTokens, watts: Watts
+) -> Array:
+    """Watts of a group of each admitted row, asked once an option; NaN where they are unknown."""
+    found = np.full(admitted.size, np.nan)
+    running = np.maximum(1.0, served.load * served.rows.batch)
+    for index in np.unique(served.rows.option[admitted]):
+        at = np.flatnonzero(admitted & (served.rows.option == index))
+        drawn = watts(options[index].deployment, tokens, running[at])
+        if drawn is not None:
+            found[at] = drawn
+    return found
 
 
 def _not_above(target_s: float | None) -> float:
@@ -299,13 +314,13 @@ def _rejection(option: Option, served: _Served, i: int, targets: Targets) -> Rej
     )
 
 
-def _candidate(option: Option, tokens: CallTokens, served: _Served, i: int, watts: Watts | None) -> Candidate:
+def _candidate(option: Option, tokens: CallTokens, served: _Served, i: int, power_w: Array) -> Candidate:
     rows = served.rows
     groups = ceil(served.n_groups[i])
     ttft_s, tpot_s, load = float(served.ttft_s[i]), float(rows.tpot_s[i]), float(served.load[i])
     tokens_per_s = float(served.calls_per_s[i]) * tokens.output_tokens
     devices = groups * option.deployment.n_devices
-    power = None if watts is None else watts(option.deployment, tokens, max(1.0, load * float(rows.batch[i])))
+    power = None if np.isnan(power_w[i]) else float(power_w[i])
     usd = option.usd_per_device_h
     return Candidate(
         option=option,
@@ -320,6 +335,6 @@ def _candidate(option: Option, tokens: CallTokens, served: _Served, i: int, watt
         free_bytes=float(rows.free_bytes[i]),
         device_s_per_token=devices / tokens_per_s,
         usd_per_mtok=None if usd is None else devices * usd / 3600 / tokens_per_s * 1e6,
-        j_per_token=None if power is None else groups * float(power) / tokens_per_s,
-        group_watts=None if power is None else float(power),
+        j_per_token=None if power is None else groups * power / tokens_per_s,
+        group_watts=power,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from teto.physics.values import Values, require_not_negative, require_positive, smaller
+from teto.physics.values import Values, require_not_negative, smaller
 
 __all__ = ["PowerFit", "Utilisation", "energy_j_per_token", "mean_power_w"]
 

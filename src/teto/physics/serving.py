@@ -27,6 +27,7 @@ Policy = Literal["whole", "chunked", "disaggregated"]
 _MOST_ITERATIONS = 200
 _CLOSE_ENOUGH = 1e-10
 _FULL = 1 - 1e-9
+_SHORTEST_S = 1e-15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +79,10 @@ class Server:
         """What one prompt takes from the steps of the others."""
         if self.policy == "disaggregated":
             return 0.0 * running
-        return self._service_s(demand, running)
+        return self.service_s(demand, running)
 
-    def _service_s(self, demand: Demand, running: Values) -> Values:
+    def service_s(self, demand: Demand, running: Values) -> Values:
+        """What one prompt takes at the station where prompts queue."""
         if self.policy == "chunked" and self.added_s is not None:
             return self.added_s(demand.prompt_tokens, running)
         return self.prefill_s(demand.prompt_tokens) + 0.0 * running
@@ -139,11 +141,12 @@ def queue_s(service_s: Values, think_s: Values, users: Values) -> Values:
 
 
 def capacity_calls_per_s(server: Server, demand: Demand) -> Values:
-    """The most calls a second: every slot decodes, and prompts take no more than they must."""
+    """The most calls a second: every slot decodes, and prompts come one after the other."""
     running = server.slots
-    per_call_s = larger(demand.n_steps, 1.0) * server.itl_s(demand, running)
-    by_slots = running / per_call_s
-    return smaller(by_slots, 1 / server.prefill_s(demand.prompt_tokens)) if server.policy == "whole" else by_slots
+    steps_s = demand.n_steps * server.decode_s(running, demand.mean_context_tokens)
+    all_slots_s = steps_s + running * server.interference_s(demand, running)
+    by_slots = running / larger(all_slots_s, _SHORTEST_S)
+    return smaller(by_slots, 1 / larger(server.service_s(demand, running), _SHORTEST_S))
 
 
 def _settle(update: Callable[[Values], Values], start: Values) -> Values:
@@ -170,7 +173,7 @@ def closed_loop(server: Server, demand: Demand, users: Values, *, burst_fraction
     steps = demand.n_steps
 
     def stay_s(running: Values) -> tuple[Values, Values]:
-        service_s = server._service_s(demand, running)  # noqa: SLF001 - its own module
+        service_s = server.service_s(demand, running)
         decoding_s = steps * server.itl_s(demand, running)
         return queue_s(service_s, decoding_s, inside), decoding_s
 
@@ -182,7 +185,7 @@ def closed_loop(server: Server, demand: Demand, users: Values, *, burst_fraction
     prompt_s, decoding_s = stay_s(running)
     calls_per_s = inside / (prompt_s + decoding_s)
     slot_wait_s = (users - inside) / calls_per_s
-    burst_s = burst_fraction * (inside - 1) / 2 * server._service_s(demand, running)  # noqa: SLF001
+    burst_s = burst_fraction * (inside - 1) / 2 * server.service_s(demand, running)
     first_s = server.first_step_s(demand, running) * smaller(steps, 1.0)
     return Served(
         running=running,
@@ -213,7 +216,7 @@ def open_arrivals(server: Server, demand: Demand, calls_per_s: float) -> Served:
         running = float(
             _settle(lambda batch: smaller(calls_per_s * demand.n_steps * server.itl_s(demand, batch), slots), 0.0)
         )
-    service_s = float(server._service_s(demand, running))  # noqa: SLF001 - its own module
+    service_s = float(server.service_s(demand, running))
     share = calls_per_s * service_s
     is_behind = is_behind or share >= _FULL
     queued_s = np.inf if is_behind else share * service_s / (2 * (1 - share))

@@ -44,6 +44,12 @@ class Block:
         require_not_negative(self, "mixer_params", "dense_params", "other_params")
 
     @property
+    def n_halves(self) -> int:
+        """1 where a layer has a mixer only, or a feed-forward only, else 2."""
+        has_feed_forward = self.dense_params > 0 or self.experts is not None
+        return int(self.mixer is not None) + int(has_feed_forward)
+
+    @property
     def active_params(self) -> int:
         """Parameters of one layer that one token multiplies."""
         routed = 0 if self.experts is None else self.experts.n_active * self.experts.expert_params
@@ -83,6 +89,11 @@ class Shape:
     def n_layers(self) -> int:
         """Layers, of whatever kind."""
         return sum(block.count for block in self.blocks)
+
+    @property
+    def n_whole_layers(self) -> float:
+        """Layers, one with a mixer only, or a feed-forward only, as half: what launches and collectives go by."""
+        return sum(block.count * block.n_halves for block in self.blocks) / 2
 
     @property
     def block_params(self) -> int:

@@ -74,7 +74,7 @@ def check_s(deployment: Deployment, *, draft_tokens: int, batch: int, context_to
     )
     limits = deployment.limits
     if deployment.fit is not None:
-        return float(step_time(work, limits, deployment.fit, n_layers=deployment.shape.n_layers).seconds)
+        return float(step_time(work, limits, deployment.fit, n_layers=deployment.shape.n_whole_layers).seconds)
     n_devices = deployment.n_devices
     return ceiling(
         work,

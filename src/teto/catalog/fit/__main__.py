@@ -8,11 +8,15 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from teto.catalog.fit.elsewhere import elsewhere_tables
 from teto.catalog.fit.families import Bar
 from teto.catalog.fit.report import single_tables
+from teto.catalog.fit.server_report import server_tables
+from teto.catalog.fit.server_study import study_servers
 from teto.catalog.fit.single import SINGLE
 from teto.catalog.fit.study import study
 from teto.catalog.fits import encode_fits
+from teto.catalog.load_fits import encode_load
 
 __all__: list[str] = []
 
@@ -26,14 +30,14 @@ _BARS: Final = {
     "CPUs from spec sheets": Bar(median=0.35),
     "MoE on one device": Bar(median=0.20),
 }
-_START, _END = "<!-- single: generated -->", "<!-- single: end -->"
 
 
-def _between(text: str, generated: str) -> str:
+def _between(text: str, mark: str, generated: str) -> str:
     """The document with what stands between the marks replaced."""
-    before, _, rest = text.partition(_START)
-    _, _, after = rest.partition(_END)
-    return f"{before}{_START}\n\n{generated}\n\n{_END}{after}"
+    start, end = f"<!-- {mark}: generated -->", f"<!-- {mark}: end -->"
+    before, _, rest = text.partition(start)
+    _, _, after = rest.partition(end)
+    return f"{before}{start}\n\n{generated}\n\n{end}{after}"
 
 
 def main() -> int:
@@ -44,9 +48,14 @@ def main() -> int:
     options = parser.parse_args()
     studies = [found for family in SINGLE if (found := study(family, options.data)) is not None]
     entries = tuple(entry for one in studies for entry in one.entries)
+    servers = study_servers(options.data)
+    single = [*single_tables(studies, _BARS), "", *elsewhere_tables(entries, options.data)]
+    page = _between(_ACCURACY.read_text(), "single", "\n".join(single))
     files = {
         _FITS / "single.toml": encode_fits(entries),
-        _ACCURACY: _between(_ACCURACY.read_text(), "\n".join(single_tables(studies, _BARS))),
+        _FITS / "servers.toml": encode_fits(servers.entries),
+        _FITS / "loaded" / "loaded.toml": encode_load(servers.power, servers.queue),
+        _ACCURACY: _between(page, "servers", "\n".join(server_tables(servers))),
     }
     differing = [path for path, text in files.items() if not path.is_file() or path.read_text() != text]
     if options.check:

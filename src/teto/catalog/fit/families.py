@@ -4,10 +4,21 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from teto.catalog.fit.observe import Observation
 
-__all__ = ["Bar", "Family", "Loaded", "Use"]
+__all__ = ["BEFORE_TENSOR", "NVIDIA", "NVIDIA_GROUPS", "TENSOR", "Bar", "Family", "Loaded", "Use"]
+
+# Patterns of catalog ids. Without tensor units: Pascal, and the Turing of the GTX 16 and T series.
+_OF_OTHERS: Final = r"rx|radeon|pro-w|w7|mi\d|arc"
+_OLDER: Final = r"gtx|mx|titan-xp|quadro-p|p\d|t1200"
+NVIDIA: Final = rf"^(?!{_OF_OTHERS})"
+BEFORE_TENSOR: Final = rf"^({_OLDER})"
+TENSOR: Final = rf"^(?!{_OLDER}|{_OF_OTHERS})"
+_GEFORCE: Final = r"^rtx-\d{4}(-(ti|super|d|\d+gb))*$"
+# The catalog's rates are with 32-bit accumulation, at half speed on GeForce; llama.cpp accumulates in 16 bits.
+NVIDIA_GROUPS: Final = (("geforce", _GEFORCE), ("workstation", rf"^(?!{_GEFORCE.removeprefix('^')})"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +40,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """For what the fit may be used: empty is any. `id_pattern` is matched against catalog ids of devices."""
+    """For what the fit may be used: empty is any. `id_pattern` starts with ^ and is matched against catalog ids."""
 
     engine: str
     device_families: tuple[str, ...]
@@ -38,6 +49,7 @@ class Use:
     released_before: str = ""
     is_moe: bool | None = None
     several_devices: bool = False
+    formats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +66,5 @@ class Family:
     """Names and id patterns of devices that share decode constants but not compute fractions."""
     use: Use
     n_forms_tried: int
+    context_range_tokens: tuple[float, float] | None = None
+    """Contexts in the data where a row is the mean of several; None: what the rows state."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,20 +24,23 @@ __all__ = ["Observation", "Stack", "identify", "stack"]
 
 Array = NDArray[np.float64]
 
+_NOTHING: Final = Work(linear=Traffic(0.0, 0.0), attention=Traffic(0.0, 0.0), head=Traffic(0.0, 0.0))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """One measured time beside the work that it did.
 
     `shape_key` is the same for models of one shape, whatever they are called: they leave a split together.
-    `group` keeps apart what no constant may share (a generation, a format); most families have one.
+    Where the source states only the time of a whole answer, it is `n_steps` times the work, after `prompt_work` in
+    `prompt_passes`.
     """
 
     device: str
     shape_key: str
     label: str
     work: Work
-    n_layers: int
+    n_layers: float
     mem_bandwidth_bytes_per_s: float
     flops_per_s: float | None
     weight_bytes: float
@@ -45,6 +49,9 @@ class Observation:
     measured_s: float
     n_passes: float = 1.0
     is_moe: bool = False
+    n_steps: float = 1.0
+    prompt_work: Work | None = None
+    prompt_passes: float = 0.0
 
 
 def identify(device: str, model: str, quant: str, dropped: Counter[str]) -> tuple[Device, Shape, str] | None:
@@ -105,7 +112,7 @@ def observed(
         shape_key=shape_key(shape),
         label=f"{shape.name} {quant}",
         work=work,
-        n_layers=shape.n_layers,
+        n_layers=shape.n_whole_layers,
         mem_bandwidth_bytes_per_s=device.mem_bandwidth_bytes_per_s,
         flops_per_s=None if rate is None else rate.flops_per_s,
         weight_bytes=weigh(shape, weight_format).resident_bytes,
@@ -126,13 +133,17 @@ class Stack:
     mem_bandwidth_bytes_per_s: Array
     flops_per_s: Array
     n_passes: Array
+    n_steps: Array
+    prompt_work: Work
+    prompt_passes: Array
     measured_s: Array
 
     def predicted_s(self, fit: Fit) -> Array:
         """The estimate of each observation with these constants."""
         limits = Limits(mem_bandwidth_bytes_per_s=self.mem_bandwidth_bytes_per_s, flops_per_s=self.flops_per_s)
-        time = step_time(self.work, limits, fit, n_layers=self.n_layers, n_passes=self.n_passes)
-        return np.asarray(time.seconds)
+        step = step_time(self.work, limits, fit, n_layers=self.n_layers, n_passes=self.n_passes)
+        prompt = step_time(self.prompt_work, limits, fit, n_layers=self.n_layers, n_passes=self.prompt_passes)
+        return np.asarray(self.n_steps * step.seconds + prompt.seconds)
 
 
 def _column(values: Iterable[float]) -> Array:
@@ -143,17 +154,24 @@ def _traffic(parts: Sequence[Traffic]) -> Traffic:
     return Traffic(_column(float(p.bytes) for p in parts), _column(float(p.flops) for p in parts))
 
 
+def _works(works: Sequence[Work]) -> Work:
+    return Work(
+        linear=_traffic([work.linear for work in works]),
+        attention=_traffic([work.attention for work in works]),
+        head=_traffic([work.head for work in works]),
+    )
+
+
 def stack(observations: Sequence[Observation]) -> Stack:
     """The arrays of some observations; an unknown rate is one that never binds."""
     return Stack(
-        work=Work(
-            linear=_traffic([o.work.linear for o in observations]),
-            attention=_traffic([o.work.attention for o in observations]),
-            head=_traffic([o.work.head for o in observations]),
-        ),
+        work=_works([o.work for o in observations]),
         n_layers=_column(o.n_layers for o in observations),
         mem_bandwidth_bytes_per_s=_column(o.mem_bandwidth_bytes_per_s for o in observations),
         flops_per_s=_column(np.inf if o.flops_per_s is None else o.flops_per_s for o in observations),
         n_passes=_column(o.n_passes for o in observations),
+        n_steps=_column(o.n_steps for o in observations),
+        prompt_work=_works([o.prompt_work or _NOTHING for o in observations]),
+        prompt_passes=_column(o.prompt_passes for o in observations),
         measured_s=_column(o.measured_s for o in observations),
     )

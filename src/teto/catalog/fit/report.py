@@ -7,7 +7,7 @@ from teto.catalog.fit.families import Bar
 from teto.catalog.fit.holdout import Errors
 from teto.catalog.fit.study import Study
 
-__all__ = ["joined", "single_tables"]
+__all__ = ["cells", "joined", "single_tables", "verdict"]
 
 
 def joined(errors: Sequence[Errors | None]) -> Errors | None:
@@ -24,13 +24,15 @@ def _percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-def _cells(errors: Errors | None) -> str:
+def cells(errors: Errors | None) -> str:
+    """Rows, median, 90th percentile and bias, as cells of a table."""
     if errors is None:
         return "- | - | - | -"
     return f"{errors.n_rows} | {_percent(errors.median)} | {_percent(errors.p90)} | {100 * errors.bias:+.1f} %"
 
 
-def _verdict(errors: Errors | None, bar: Bar | None) -> str:
+def verdict(errors: Errors | None, bar: Bar | None) -> str:
+    """Whether the bar was reached, in words."""
     if bar is None:
         return "no bar"
     if errors is None:
@@ -51,11 +53,11 @@ def single_tables(studies: Sequence[Study], bars: Mapping[str, Bar]) -> Iterator
         device = joined([one.by_device for one in members])
         shape = joined([one.by_shape for one in members])
         bar = bars.get(table)
-        yield f"| {table} | device | {_cells(device)} | {_verdict(device, bar)} |"
-        yield f"| | shape | {_cells(shape)} | {_verdict(shape, bar)} |"
+        yield f"| {table} | device | {cells(device)} | {verdict(device, bar)} |"
+        yield f"| | shape | {cells(shape)} | {verdict(shape, bar)} |"
         floor = joined([one.floor for one in members])
         if floor is not None:
-            yield f"| | spread of repeats | {_cells(floor)} | |"
+            yield f"| | spread of repeats | {cells(floor)} | |"
     yield ""
     yield "| fit | rows | devices | η weights | η KV | t0 a layer | η compute | forms | prefill: median, p90 |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|---|"

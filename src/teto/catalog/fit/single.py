@@ -1,174 +1,55 @@
-"""One request on one device: llama.cpp and llamafile on GPUs, Apple chips, CPUs, and mixtures of experts."""
+"""One request on one device: llama.cpp as llama-bench and as users ran it, and the other families of this kind."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from teto.catalog.fit.families import Family, Loaded, Use
-from teto.catalog.fit.observe import Observation, identify, observed
-from teto.catalog.fit.rows import Row, read_rows
-from teto.catalog.resolve import find_format
-from teto.physics.device import Device
-from teto.physics.mixers import Traffic
-from teto.physics.precision import WeightBytes, weigh
-from teto.physics.roofline import Work, decode, decode_step, prefill
-from teto.physics.shape import Shape
+from teto.catalog.fit.families import NVIDIA, NVIDIA_GROUPS, TENSOR, Family, Loaded, Use
+from teto.catalog.fit.localscore import LOCALSCORE
+from teto.catalog.fit.observe import Observation, observed
+from teto.catalog.fit.other_engines import OTHER_ENGINES
+from teto.catalog.fit.rows import read_rows
+from teto.catalog.fit.single_rows import Identified, identified, is_possible, prompt, run
+from teto.physics.roofline import decode_step
 
 __all__ = ["SINGLE"]
 
-_LLAMA_CPP_BATCH_TOKENS: Final = 512  # a prompt goes through llama.cpp in passes of this many
-_SPILLS_ABOVE: Final = 0.97  # of the memory: what is larger than that does not stay in it
-_QUANT_IN_NAME: Final = re.compile(r"[-_.](UD-)?(I?Q\d\w*|BF16|F16|MXFP4\w*)$", re.IGNORECASE)
-_WIDE_HOSTS: Final = ("znver4", "znver5", "sapphirerapids")
-_HOST: Final = re.compile(r"\(([\w-]+)\)\s*$")
-
-Selector = Callable[[Row, Device], bool]
+_LEAST_PROMPT_TOKENS: Final = 256  # of shorter prompts the stated speed is that of the server, not of the device
 
 
-def _share(work: Work, n: float) -> Work:
-    """The mean of `n` steps."""
-
-    def part(traffic: Traffic) -> Traffic:
-        return Traffic(traffic.bytes / n, traffic.flops / n)
-
-    return Work(linear=part(work.linear), attention=part(work.attention), head=part(work.head))
-
-
-def _weights(row: Row, shape: Shape, quant: str) -> WeightBytes:
-    """The format's bytes; where the source states the file's, scaled to them."""
-    weights = weigh(shape, find_format(quant))
-    if row.weight_bytes is None or "localscore" in row.source:  # LocalScore's are nominal
-        return weights
-    return weights.scaled(row.weight_bytes / weights.resident_bytes)
-
-
-def _identified(rows: list[Row], dropped: Counter[str]) -> Iterator[tuple[Row, Device, Shape, str]]:
-    for row in rows:
-        model = _QUANT_IN_NAME.sub("", row.model)
-        quant = _stated_quant(row)
-        found = identify(row.device, model, quant, dropped)
-        if found is None:
-            continue
-        device, shape, weight_format = found
-        resident = _weights(row, shape, weight_format).resident_bytes
-        if device.memory_bytes is not None and resident > _SPILLS_ABOVE * device.memory_bytes:
-            dropped["the weights do not fit the memory"] += 1
-            continue
-        yield row, device, shape, weight_format
-
-
-def _stated_quant(row: Row) -> str:
-    """The row's format; of llama.cpp's dynamic mixes, whose bytes the file states, the nearest plain one."""
-    plain = row.quant.upper().removeprefix("UD-").replace("_XL", "_M").replace("Q8_K_M", "Q8_0")
-    return plain.split(" (")[0]
-
-
-def _xiongjiedai(select: Selector) -> Callable[[Path], Loaded]:
-    """llama-bench on one device: `tg N` starts from an empty cache, `pp N` is one prompt."""
+def _llama_bench(files: tuple[str, ...], select: Callable[[Identified], bool]) -> Callable[[Path], Loaded]:
+    """llama-bench: `tg N` is a run of N steps from the stated context, `pp N` is one prompt."""
 
     def load(folder: Path) -> Loaded:
         dropped: Counter[str] = Counter()
-        rows = [row for row in read_rows(folder, "xiongjiedai_llama3.csv") if row.n_devices == 1]
-        steps: list[Observation] = []
-        prompts: list[Observation] = []
-        for row, device, shape, quant in _identified(rows, dropped):
-            if not select(row, device):
-                continue
-            weights = _weights(row, shape, quant)
-            if row.decode_tokens_per_s and row.output_tokens:
-                n = int(row.output_tokens)
-                work = _share(decode(shape, weights, n_steps=n, start_context_tokens=0), n)
-                steps.append(
-                    observed(
-                        device=device, shape=shape, work=work, quant=quant,
-                        measured_s=1 / row.decode_tokens_per_s, context_tokens=n / 2,
-                    )
-                )  # fmt: skip
-            if row.prefill_tokens_per_s and row.prompt_tokens:
-                if device.name == "a100-sxm-80gb" and quant == "f16":
-                    dropped["prefill of F16 on the A100 is stated slower than Q4_K_M by ten"] += 1
-                else:
-                    prompts.append(_prompt(row, device, shape, weights, quant))
-        return Loaded(decode=steps, prefill=prompts, dropped=dropped)
+        rows = [
+            row
+            for file in files
+            for row in read_rows(folder, file)
+            if row.n_devices == 1 and row.notes.get("rpc") != "True"
+        ]
+        found = [one for one in identified(rows, dropped) if select(one)]
+        prompts = [one for one in found if not _is_broken_prompt(one, dropped)]
+        return Loaded(
+            decode=[step for one in found if (step := run(one)) is not None],
+            prefill=[whole for one in prompts if (whole := prompt(one)) is not None],
+            dropped=dropped,
+        )
 
     return load
 
 
-def _prompt(row: Row, device: Device, shape: Shape, weights: WeightBytes, quant: str) -> Observation:
-    assert row.prompt_tokens is not None and row.prefill_tokens_per_s is not None  # noqa: S101, PT018 - the caller looked
-    n = int(row.prompt_tokens)
-    past = int(row.context_start_tokens or 0)
-    work = prefill(shape, weights, n_tokens=n, past_tokens=past, batch_tokens=_LLAMA_CPP_BATCH_TOKENS, is_expected=True)
-    return observed(
-        device=device,
-        shape=shape,
-        work=work,
-        quant=quant,
-        measured_s=n / row.prefill_tokens_per_s,
-        context_tokens=past + n,
-        n_passes=-(-n // _LLAMA_CPP_BATCH_TOKENS),
-    )
+def _is_broken_prompt(found: Identified, dropped: Counter[str]) -> bool:
+    is_broken = found.device.name == "a100-sxm-80gb" and found.quant == "f16"
+    if is_broken:
+        dropped["prefill of F16 on the A100 is stated slower than Q4_K_M by ten"] += 1
+    return is_broken
 
 
-def _host_is_wide(row: Row) -> bool:
-    """A host with 512-bit vectors: llamafile 0.9 is 2 to 13 times slower beside it, on every GPU."""
-    found = _HOST.search(row.notes.get("cpu", ""))
-    return found is None or found.group(1) in _WIDE_HOSTS
-
-
-def _localscore(select: Selector) -> Callable[[Path], Loaded]:
-    """LocalScore states no context, so the cache is left out, and its time ends up in the other constants."""
-
-    def load(folder: Path) -> Loaded:
-        dropped: Counter[str] = Counter()
-        rows = [row for row in read_rows(folder, "localscore_2025-07.csv") if row.decode_tokens_per_s]
-        steps = []
-        for row, device, shape, quant in _identified(rows, dropped):
-            if select(row, device) and row.decode_tokens_per_s:
-                work = decode_step(shape, _weights(row, shape, quant), context_tokens=1, is_expected=True)
-                steps.append(
-                    observed(
-                        device=device, shape=shape, work=work, quant=quant,
-                        measured_s=1 / row.decode_tokens_per_s, context_tokens=1,
-                    )
-                )  # fmt: skip
-        return Loaded(decode=steps, dropped=dropped)
-
-    return load
-
-
-def _strix_halo(*, is_moe: bool) -> Callable[[Path], Loaded]:
-    """llama-bench at several depths on one package, by several back ends."""
-
-    def load(folder: Path) -> Loaded:
-        dropped: Counter[str] = Counter()
-        rows = [row for row in read_rows(folder, "strix_halo_kyuz0.csv") if row.notes.get("rpc") == "False"]
-        steps: list[Observation] = []
-        prompts: list[Observation] = []
-        for row, device, shape, quant in _identified(rows, dropped):
-            if shape.is_moe != is_moe:
-                continue
-            weights = _weights(row, shape, quant)
-            if row.prefill_tokens_per_s and row.prompt_tokens:
-                prompts.append(_prompt(row, device, shape, weights, quant))
-            if row.decode_tokens_per_s:
-                n, past = int(row.output_tokens or 1), int(row.context_start_tokens or 0)
-                work = _share(decode(shape, weights, n_steps=n, start_context_tokens=past), n)
-                steps.append(
-                    observed(
-                        device=device, shape=shape, work=work, quant=quant,
-                        measured_s=1 / row.decode_tokens_per_s, context_tokens=past + n / 2,
-                    )
-                )  # fmt: skip
-        return Loaded(decode=steps, prefill=prompts, dropped=dropped)
-
-    return load
-
-
-def _localmaxxing_moe(device_families: set[str]) -> Callable[[Path], Loaded]:
-    """What users submitted for mixtures of experts: one request, no speculation, llama.cpp or ollama."""
+def _as_users_ran(select: Callable[[Identified], bool]) -> Callable[[Path], Loaded]:
+    """What users submitted to localmaxxing: one request, one token a step, llama.cpp or ollama."""
 
     def load(folder: Path) -> Loaded:
         dropped: Counter[str] = Counter()
@@ -177,155 +58,142 @@ def _localmaxxing_moe(device_families: set[str]) -> Callable[[Path], Loaded]:
             for row in read_rows(folder, "localmaxxing_cache.csv")
             if row.decode_tokens_per_s and row.n_devices == 1 and row.batch == 1
         ]
-        steps = []
-        for row, device, shape, quant in _identified(rows, dropped):
-            if device.family not in device_families or not shape.is_moe or row.decode_tokens_per_s is None:
-                continue
-            if not row.engine.startswith(("llama.cpp", "ollama")):
-                continue
-            if row.notes.get("spec") != "False" or row.notes.get("mtp") != "False":
-                dropped["several tokens a step"] += 1
-                continue
-            context = (row.prompt_tokens or 0) + (row.output_tokens or 0) / 2 + 1
-            work = decode_step(shape, _weights(row, shape, quant), context_tokens=context)
-            steps.append(
-                observed(
-                    device=device, shape=shape, work=work, quant=quant,
-                    measured_s=1 / row.decode_tokens_per_s, context_tokens=context,
-                )
-            )  # fmt: skip
-        return Loaded(decode=steps, dropped=dropped)
+        found = [one for one in identified(rows, dropped) if select(one)]
+        plain = [one for one in found if _is_plain(one, dropped)]
+        long = [one for one in plain if (one.row.prompt_tokens or 0) >= _LEAST_PROMPT_TOKENS]
+        return Loaded(
+            decode=[_answer(one) for one in plain],
+            prefill=[whole for one in long if (whole := prompt(one)) is not None],
+            dropped=dropped,
+        )
 
     return load
 
 
+def _is_plain(found: Identified, dropped: Counter[str]) -> bool:
+    notes = found.row.notes
+    if notes.get("spec") != "False" or notes.get("mtp") != "False":
+        dropped["several tokens a step"] += 1
+        return False
+    if not found.row.engine.startswith(("llama.cpp", "ollama")):
+        dropped["another engine"] += 1
+        return False
+    if not is_possible(_answer(found)):
+        dropped["faster than the device's memory allows: another model than stated, or several tokens a step"] += 1
+        return False
+    return True
+
+
+def _answer(found: Identified) -> Observation:
+    """The step in the middle of the answer."""
+    row = found.row
+    context = (row.prompt_tokens or 0) + (row.output_tokens or 0) / 2 + 1
+    return observed(
+        device=found.device,
+        shape=found.shape,
+        work=decode_step(found.shape, found.weights, context_tokens=context, is_expected=True),
+        quant=found.quant,
+        measured_s=1 / (row.decode_tokens_per_s or 1),
+        context_tokens=context,
+    )
+
+
+_BENCHES: Final = "xiongjiedai_llama3.csv"
+_PLAIN: Final = ("f16", "q8_0", "q4_0")
 _XIONGJIEDAI: Final = "XiongjieDai/GPU-Benchmarks-on-LLM-Inference, llama.cpp of May 2024"
-_LOCALSCORE: Final = "LocalScore results of March to July 2025 (d893a/localscore-insights), llamafile"
+_KYUZ0: Final = "kyuz0/amd-strix-halo-toolboxes"
 _LOCALMAXXING: Final = "localmaxxing (AlexsJones/llmfit)"
 _ADA: Final = r"^rtx-(4\d\d\d|[2-6]\d00-ada|3500-ada|5\d\d\d)|^l4"
 _AMPERE: Final = r"^rtx-(30\d\d|a\d)|^a(10|40)$"
-_AMD: Final = r"^(rx|radeon|pro-w|w7)"
-
-
-def _named(pattern: str) -> Selector:
-    matcher = re.compile(pattern)
-    return lambda _row, device: bool(matcher.search(device.name))
-
-
-def _gpu(pattern: str, *, wide: bool) -> Selector:
-    matcher = re.compile(pattern)
-    return lambda row, device: (
-        "GPU" in row.device_kind
-        and device.family in {"gddr", "hbm"}
-        and bool(matcher.search(device.name))
-        and _host_is_wide(row) == wide
-    )
-
-
-def _apple(pattern: str) -> Selector:
-    matcher = re.compile(pattern)
-    return lambda row, device: (
-        "GPU" in row.device_kind and device.family == "apple" and bool(matcher.search(device.name))
-    )
-
-
 _DECODE: Final = ("weights_fraction", "cache_fraction", "layer_overhead_s")
 _NO_CACHE: Final = ("weights_fraction", "layer_overhead_s")
-_GEFORCE: Final = r"^rtx-\d{4}(-(ti|super|d|\d+gb))*$"
-_GROUPS: Final = (("geforce", _GEFORCE), ("workstation", rf"^(?!{_GEFORCE.removeprefix('^')})"))
 _PROMPT: Final = ("compute_fraction", "attention_fraction")
-_NVIDIA: Final = r"^(?!rx|radeon|pro-w|w7|mi\d|arc)"
-_BEFORE_TENSOR: Final = r"^(gtx|mx|titan-xp|quadro-p|p\d|t1200|t4$)"
-_FROM_ADA: Final = r"^(rtx-([45]\d{3}|\d{4}-ada|pro)|l4|l40|h\d|b\d|gh|gb)"
-_TENSOR: Final = rf"^(?!{_FROM_ADA.removeprefix('^')}|{_BEFORE_TENSOR.removeprefix('^')}|rx|radeon|pro-w|w7|mi\d|arc)"
-_GDDR, _HBM, _APPLE = "GDDR, batch 1", "HBM, batch 1", "Apple on LocalScore"
-_OTHERS, _CPU, _MOE = "other GPUs on LocalScore", "CPUs from spec sheets", "MoE on one device"
+_GDDR, _HBM, _MOE = "GDDR, batch 1", "HBM, batch 1", "MoE on one device"
+
+
+def _named(pattern: str) -> Callable[[Identified], bool]:
+    matcher = re.compile(pattern)
+    return lambda one: bool(matcher.search(one.device.name))
+
+
+def _of(family: str, pattern: str = "", *, is_moe: bool | None = None) -> Callable[[Identified], bool]:
+    is_named = _named(pattern)
+    return lambda one: one.device.family == family and is_named(one) and (is_moe is None or one.shape.is_moe == is_moe)
+
+
+def _generation(id_: str, pattern: str, use: Use) -> Family:
+    return Family(
+        id=id_, table=_GDDR, source=_XIONGJIEDAI, load=_llama_bench((_BENCHES,), _named(pattern)),
+        decode_terms=_DECODE, prefill_terms=_PROMPT, prefill_groups=NVIDIA_GROUPS, n_forms_tried=17, use=use,
+    )  # fmt: skip
+
+
+def _strix_halo(id_: str, table: str, *, is_moe: bool) -> Family:
+    return Family(
+        id=id_, table=table, source=_KYUZ0, load=_llama_bench(("strix_halo_kyuz0.csv",), _of("apu", is_moe=is_moe)),
+        decode_terms=_DECODE, prefill_terms=_PROMPT, n_forms_tried=2,
+        use=Use(engine="llama.cpp", device_families=("apu",), is_moe=is_moe),
+    )  # fmt: skip
+
+
+def _users(id_: str, table: str, load: Callable[[Path], Loaded], use: Use, *, n_forms_tried: int) -> Family:
+    return Family(
+        id=id_, table=table, source=_LOCALMAXXING, load=load, decode_terms=_NO_CACHE,
+        prefill_terms=("compute_fraction",), n_forms_tried=n_forms_tried, use=use,
+    )  # fmt: skip
+
+
+def _apple(id_: str, table: str, formats: tuple[str, ...], *, is_plain: bool, engine: str) -> Family:
+    """Metal's kernels for plain formats come closer to the bandwidth than those for mixed ones."""
+    is_apple = _of("apple")
+    load = _llama_bench(
+        (_BENCHES, "misc_pages_issues.csv"), lambda one: is_apple(one) and (one.quant in _PLAIN) == is_plain
+    )
+    return Family(
+        id=id_, table=table, source=f"{_XIONGJIEDAI}; llama.cpp discussion 4167, November 2023", load=load,
+        decode_terms=_DECODE, prefill_terms=_PROMPT, n_forms_tried=8,
+        use=Use(engine=engine, device_families=("apple",), is_moe=False, formats=formats),
+    )  # fmt: skip
+
 
 SINGLE: Final = (
-    Family(
-        id="llamacpp-gddr-ada", table=_GDDR, source=_XIONGJIEDAI, load=_xiongjiedai(_named(_ADA)),
-        decode_terms=_DECODE, prefill_terms=_PROMPT, prefill_groups=_GROUPS, n_forms_tried=6,
-        use=Use(engine="llama.cpp", device_families=("gddr",), id_pattern=_NVIDIA, released_from="2022-09"),
+    _generation(
+        "llamacpp-gddr-ada", _ADA,
+        Use(engine="llama.cpp", device_families=("gddr",), id_pattern=TENSOR, released_from="2022-09", is_moe=False),
     ),
-    Family(
-        id="llamacpp-gddr-ampere", table=_GDDR, source=_XIONGJIEDAI, load=_xiongjiedai(_named(_AMPERE)),
-        decode_terms=_DECODE, prefill_terms=_PROMPT, prefill_groups=_GROUPS, n_forms_tried=6,
-        use=Use(engine="llama.cpp", device_families=("gddr",), id_pattern=_NVIDIA, released_before="2022-09"),
+    _generation(
+        "llamacpp-gddr-ampere", _AMPERE,
+        Use(engine="llama.cpp", device_families=("gddr",), id_pattern=TENSOR, released_before="2022-09", is_moe=False),
     ),
     Family(
         id="llamacpp-hbm", table=_HBM, source=_XIONGJIEDAI,
-        load=_xiongjiedai(lambda _row, device: device.family == "hbm"),
-        decode_terms=_DECODE, prefill_terms=_PROMPT, n_forms_tried=2,
+        load=_llama_bench((_BENCHES,), _of("hbm")),
+        decode_terms=_DECODE, prefill_terms=_PROMPT, n_forms_tried=4,
         use=Use(engine="llama.cpp", device_families=("hbm",)),
     ),
-    Family(
-        id="llamafile-apple-m1", table=_APPLE, source=_LOCALSCORE, load=_localscore(_apple("^m1")),
-        decode_terms=_NO_CACHE, n_forms_tried=5,
-        use=Use(engine="llama.cpp", device_families=("apple",), id_pattern="^m1"),
+    _strix_halo("llamacpp-apu-dense", "Strix Halo, dense, with depth", is_moe=False),
+    _strix_halo("llamacpp-apu-moe", _MOE, is_moe=True),
+    _users(
+        "llamacpp-moe-nvidia", _MOE, _as_users_ran(_of("gddr", NVIDIA, is_moe=True)),
+        Use(engine="llama.cpp", device_families=("gddr",), id_pattern=NVIDIA, is_moe=True),
+        n_forms_tried=11,
     ),
-    Family(
-        id="llamafile-apple-m2-on", table=_APPLE, source=_LOCALSCORE, load=_localscore(_apple("^m[2-9]")),
-        decode_terms=_NO_CACHE, n_forms_tried=5,
-        use=Use(engine="llama.cpp", device_families=("apple",), id_pattern="^m[2-9]"),
+    _users(
+        "llamacpp-moe-apple", _MOE, _as_users_ran(_of("apple", is_moe=True)),
+        Use(engine="llama.cpp", device_families=("apple",), is_moe=True),
+        n_forms_tried=3,
     ),
-    Family(
-        id="llamafile-nvidia-from-ada", table=_OTHERS, source=_LOCALSCORE,
-        load=_localscore(_gpu(_FROM_ADA, wide=False)),
-        decode_terms=_NO_CACHE, n_forms_tried=6,
-        use=Use(engine="llamafile", device_families=("gddr", "hbm"), id_pattern=_FROM_ADA),
+    _apple(
+        "llamacpp-apple-plain", "Apple, llama-bench, F16, Q8_0, Q4_0", _PLAIN, is_plain=True, engine="llama.cpp"
     ),
-    Family(
-        id="llamafile-nvidia-tensor", table=_OTHERS, source=_LOCALSCORE,
-        load=_localscore(_gpu(_TENSOR, wide=False)),
-        decode_terms=_NO_CACHE, n_forms_tried=6,
-        use=Use(engine="llamafile", device_families=("gddr", "hbm"), id_pattern=_TENSOR),
+    *LOCALSCORE,
+    _users(
+        "llamacpp-dense-nvidia", "NVIDIA, dense, as users ran it", _as_users_ran(_of("gddr", NVIDIA, is_moe=False)),
+        Use(engine="llama.cpp as users ran it", device_families=("gddr",), id_pattern=NVIDIA, is_moe=False),
+        n_forms_tried=3,
     ),
-    Family(
-        id="llamafile-nvidia-before-tensor", table=_OTHERS, source=_LOCALSCORE,
-        load=_localscore(_gpu(_BEFORE_TENSOR, wide=False)),
-        decode_terms=_NO_CACHE, n_forms_tried=5,
-        use=Use(engine="llamafile", device_families=("gddr",), id_pattern=_BEFORE_TENSOR),
+    _apple(
+        "llamacpp-apple-mixed", "Apple, llama-bench, Q4_K_M", (), is_plain=False, engine="llama.cpp of May 2024"
     ),
-    Family(
-        id="llamafile-nvidia-wide-host", table=_OTHERS, source=_LOCALSCORE,
-        load=_localscore(_gpu(_NVIDIA, wide=True)),
-        decode_terms=_NO_CACHE, n_forms_tried=5,
-        use=Use(engine="llamafile on a host with AVX-512", device_families=("gddr", "hbm"), id_pattern=_NVIDIA),
-    ),
-    Family(
-        id="llamafile-amd", table=_OTHERS, source=_LOCALSCORE, load=_localscore(_gpu(_AMD, wide=False)),
-        decode_terms=_NO_CACHE, n_forms_tried=2,
-        use=Use(engine="llama.cpp", device_families=("gddr",), id_pattern=_AMD),
-    ),
-    Family(
-        id="llamafile-amd-wide-host", table=_OTHERS, source=_LOCALSCORE, load=_localscore(_gpu(_AMD, wide=True)),
-        decode_terms=_NO_CACHE, n_forms_tried=2,
-        use=Use(engine="llamafile on a host with AVX-512", device_families=("gddr",), id_pattern=_AMD),
-    ),
-    Family(
-        id="llamafile-cpu", table=_CPU, source=_LOCALSCORE,
-        load=_localscore(lambda row, device: row.device_kind.startswith("CPU") and device.family in {"cpu", "apu"}),
-        decode_terms=_NO_CACHE, n_forms_tried=2,
-        use=Use(engine="llama.cpp", device_families=("cpu",)),
-    ),
-    Family(
-        id="llamacpp-apu-dense", table="Strix Halo, dense, with depth", source="kyuz0/amd-strix-halo-toolboxes",
-        load=_strix_halo(is_moe=False), decode_terms=_DECODE, prefill_terms=_PROMPT, n_forms_tried=1,
-        use=Use(engine="llama.cpp", device_families=("apu",), is_moe=False),
-    ),
-    Family(
-        id="llamacpp-apu-moe", table=_MOE, source="kyuz0/amd-strix-halo-toolboxes",
-        load=_strix_halo(is_moe=True), decode_terms=_DECODE, prefill_terms=_PROMPT, n_forms_tried=1,
-        use=Use(engine="llama.cpp", device_families=("apu",), is_moe=True),
-    ),
-    Family(
-        id="llamacpp-moe-users", table="MoE as users submitted it", source=_LOCALMAXXING,
-        load=_localmaxxing_moe({"gddr"}), decode_terms=_DECODE, n_forms_tried=2,
-        use=Use(engine="llama.cpp as users ran it", device_families=("gddr",), is_moe=True),
-    ),
-    Family(
-        id="llamacpp-moe-users-apple", table="MoE as users submitted it", source=_LOCALMAXXING,
-        load=_localmaxxing_moe({"apple"}), decode_terms=_NO_CACHE, n_forms_tried=2,
-        use=Use(engine="llama.cpp as users ran it", device_families=("apple",), is_moe=True),
-    ),
+    *OTHER_ENGINES,
 )  # fmt: skip

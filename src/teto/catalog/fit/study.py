@@ -101,10 +101,11 @@ def _entry(family: Family, fit: Fit, rows: Sequence[Observation], suffix: str, p
         released_before=use.released_before,
         is_moe=use.is_moe,
         several_devices=use.several_devices,
+        formats=use.formats,
         ranges={
             "mem_bandwidth_bytes_per_s": _range([row.mem_bandwidth_bytes_per_s for row in rows]),
             "weight_bytes": _range([row.weight_bytes for row in rows]),
-            "context_tokens": _range([row.context_tokens for row in rows]),
+            "context_tokens": family.context_range_tokens or _range([row.context_tokens for row in rows]),
             "batch": _range([row.batch for row in rows]),
         },
     )
