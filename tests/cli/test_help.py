@@ -20,18 +20,20 @@ Options:
   -h, --help     Show this message and exit.
 
 Commands:
-  ceiling   Predict what a token costs: bytes, FLOPs, seconds, and what binds.
-  whatif    See what quantization, batch, hardware or length would change.
-  plan      Choose devices, formats and batches, or local against cloud.
-  devices   List devices, and where each figure comes from.
-  serve     Serve the gateway: local first, cloud when unsure.
-  ask       Ask one question and see the answer's receipt.
-  receipts  List receipts, or tell the story of one.
-  mode      Show or switch the mode of a running gateway.
-  models    List, pull, verify and remove weights.
-  probe     Measure this machine, and tune the engine to it.
-  config    Print every setting and where its value comes from.
-  doctor    Say what is missing and the command that fixes it.
+  ceiling    Predict what a token costs: bytes, FLOPs, seconds, and what
+             binds.
+  whatif     See what quantization, batch, hardware or length would change.
+  plan       Choose devices, formats and batches, or local against cloud.
+  devices    List devices, and where each figure comes from.
+  calibrate  Judge a score that decides what stays local, on recorded runs.
+  serve      Serve the gateway: local first, cloud when unsure.
+  ask        Ask one question and see the answer's receipt.
+  receipts   List receipts, or tell the story of one.
+  mode       Show or switch the mode of a running gateway.
+  models     List, pull, verify and remove weights.
+  probe      Measure this machine, and tune the engine to it.
+  config     Print every setting and where its value comes from.
+  doctor     Say what is missing and the command that fixes it.
 """
 
 

@@ -19,6 +19,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "whatif": ("teto.cli.whatif", "whatif", "See what quantization, batch, hardware or length would change."),
     "plan": ("teto.cli.plan", "plan", "Choose devices, formats and batches, or local against cloud."),
     "devices": ("teto.cli.devices", "devices", "List devices, and where each figure comes from."),
+    "calibrate": ("teto.cli.calibrate", "calibrate", "Judge a score that decides what stays local, on recorded runs."),
     "serve": ("teto.cli.serve", "serve", "Serve the gateway: local first, cloud when unsure."),
     "ask": ("teto.cli.ask", "ask", "Ask one question and see the answer's receipt."),
     "receipts": ("teto.cli.receipts", "receipts", "List receipts, or tell the story of one."),

@@ -70,6 +70,7 @@ class PlanAnswer:
     n_admitted: int
     front: tuple[Row, ...]
     rejected: tuple[RejectedRow, ...]
+    other_batches: tuple[RejectedRow, ...]
     price_sources: Mapping[str, str]
     notes: tuple[str, ...]
 
@@ -148,6 +149,7 @@ def plan_answer(model: str, built: Built, found: Plan) -> PlanAnswer:
         n_admitted=len(found.admitted),
         front=rows,
         rejected=tuple(_rejected(found, built.refused)),
+        other_batches=tuple(_other_batches(found)),
         price_sources={name: built.price_sources[name] for name in _priced(best) if name in built.price_sources},
         notes=tuple(_notes(best, rows)),
     )
@@ -193,6 +195,22 @@ def _priced(best: Sequence[Candidate]) -> set[str]:
     return {one.option.deployment.device.name for one in best}
 
 
+def _other_batches(found: Plan) -> list[RejectedRow]:
+    """Each batch at which an option that keeps the promise elsewhere does not, and why."""
+    kept = {id(one.option) for one in found.admitted}
+    return [_rejected_row(one) for one in found.rejected if id(one.option) in kept]
+
+
+def _rejected_row(one: Rejection) -> RejectedRow:
+    return RejectedRow(
+        label=one.option.label.strip(),
+        device=one.option.deployment.device.name,
+        batch=one.batch,
+        reasons=one.reasons,
+        excess_fraction=one.excess_fraction if isfinite(one.excess_fraction) else None,
+    )
+
+
 def _rejected(found: Plan, refused: Sequence[Refused]) -> list[RejectedRow]:
     """For each option that keeps the promise at no batch, the batch that comes nearest to it."""
     kept = {id(one.option) for one in found.admitted}
@@ -201,16 +219,7 @@ def _rejected(found: Plan, refused: Sequence[Refused]) -> list[RejectedRow]:
         key = id(rejection.option)
         if key not in kept and (key not in nearest or rejection.excess_fraction < nearest[key].excess_fraction):
             nearest[key] = rejection
-    rows = [
-        RejectedRow(
-            label=one.option.label.strip(),
-            device=one.option.deployment.device.name,
-            batch=one.batch,
-            reasons=one.reasons,
-            excess_fraction=one.excess_fraction if isfinite(one.excess_fraction) else None,
-        )
-        for one in nearest.values()
-    ]
+    rows = [_rejected_row(one) for one in nearest.values()]
     return rows + [
         RejectedRow(label=one.label, device=one.label.split()[0], batch=None, reasons=one.reasons, excess_fraction=None)
         for one in refused

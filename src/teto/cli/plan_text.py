@@ -46,7 +46,7 @@ def plan_lines(found: "PlanAnswer", *, top: int) -> Iterator[str]:
         yield from bullets(tuple(_best(found.front)))
     if found.rejected:
         yield ""
-        yield from _rejected_lines(found.rejected, {row.device for row in found.front}, top)
+        yield from _rejected_lines(found.rejected, top)
     yield ""
     for note in found.notes:
         yield f"note: {note}"
@@ -116,12 +116,12 @@ def _name(row: "Row") -> str:
     return f"{_count(row)}{row.device} {row.weight_format}, batch {row.batch}"
 
 
-def _rejected_lines(rows: Sequence["RejectedRow"], on_front: set[str], top: int) -> Iterator[str]:
-    """One line a device that is not on the front: its option that comes nearest, and why not."""
+def _rejected_lines(rows: Sequence["RejectedRow"], top: int) -> Iterator[str]:
+    """One line an option that keeps the promise at no batch: the batch that comes nearest, and why not."""
     nearest: dict[str, RejectedRow] = {}
     for row in rows:
-        if row.device not in on_front and (row.device not in nearest or _excess(row) < _excess(nearest[row.device])):
-            nearest[row.device] = row
+        if row.label not in nearest or _excess(row) < _excess(nearest[row.label]):
+            nearest[row.label] = row
     shown = sorted(nearest.values(), key=_excess)
     if not shown:
         return
@@ -130,7 +130,7 @@ def _rejected_lines(rows: Sequence["RejectedRow"], on_front: set[str], top: int)
         batch = "" if row.batch is None else f", batch {row.batch}"
         yield f"  {row.label}{batch}: {'; '.join(row.reasons)}"
     if len(shown) > top:
-        yield f"  ... and {len(shown) - top:,} devices more (--top, --json)"
+        yield f"  ... and {len(shown) - top:,} more (--top, --json)"
 
 
 def _excess(row: "RejectedRow") -> tuple[bool, float]:

@@ -2,8 +2,9 @@
 
 Bits are those of the format's blocks, scales included, as llama.cpp's ggml-common.h (GGUF formats), the OCP
 microscaling specification 1.0 (MXFP4) and NVIDIA's NVFP4 description define them. Mixed formats (the `_M` and
-`_S` ones) are the average of llama.cpp's recipe over a gated decoder's matrices: within 1.5 % of real files;
-give the file for exact bytes.
+`_S` ones) are the average of llama.cpp's recipe over a gated decoder's matrices: within 1.5 % of real files whose
+rows are multiples of 256. Others fall back to wider blocks there (Qwen2.5-0.5B's Q4_K_M is a fifth larger): give the
+file for exact bytes.
 """
 
 from dataclasses import dataclass, replace

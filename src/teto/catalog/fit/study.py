@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from teto.catalog.fit.families import Family
+from teto.catalog.fit.families import Family, Loaded
 from teto.catalog.fit.holdout import Errors, held_out, noise_floor
 from teto.catalog.fit.observe import Observation
 from teto.catalog.fit.solve import solve
@@ -59,7 +59,7 @@ def study(family: Family, folder: Path) -> Study | None:
         errors = _judge_prefill(fitted, family, rows) if len(rows) >= _LEAST_ROWS else None
         prefill += [] if errors is None else list(errors.signed)
         whole = replace(whole, band=band, prefill_band=None if errors is None else errors.band)
-        entries.append(_entry(family, whole, loaded.decode, suffix, pattern))
+        entries.append(_entry(family, whole, loaded, suffix, pattern))
     return Study(
         family=family,
         entries=tuple(entries),
@@ -78,7 +78,8 @@ def _judge_prefill(fitted: Fit, family: Family, rows: Sequence[Observation]) -> 
     return held_out(rows, "device", fit_to) or held_out(rows, "shape_key", fit_to)
 
 
-def _entry(family: Family, fit: Fit, rows: Sequence[Observation], suffix: str, pattern: str) -> FitEntry:
+def _entry(family: Family, fit: Fit, loaded: Loaded, suffix: str, pattern: str) -> FitEntry:
+    rows = loaded.decode
     use = family.use
     both = "".join(f"(?={part.removeprefix('^')})" for part in (use.id_pattern, pattern) if part)
     return FitEntry(
@@ -107,6 +108,7 @@ def _entry(family: Family, fit: Fit, rows: Sequence[Observation], suffix: str, p
             "weight_bytes": _range([row.weight_bytes for row in rows]),
             "context_tokens": family.context_range_tokens or _range([row.context_tokens for row in rows]),
             "batch": _range([row.batch for row in rows]),
+            **({"prompt_tokens": _range([row.context_tokens for row in loaded.prefill])} if loaded.prefill else {}),
         },
     )
 
