@@ -33,7 +33,7 @@ def test_a_truncated_file(data: st.DataObject, whole: bytes, place: Path) -> Non
     with pytest.raises(WeightsError, match="is no complete GGUF file") as raised:
         read_gguf(place)
     assert raised.value.message.startswith(f"{place} ")
-    assert raised.value.fix == "Run `teto models verify`, or pull it again."
+    assert raised.value.fix == "Check the file, or download it again."
 
 
 @settings(deadline=None)
@@ -59,6 +59,42 @@ def test_a_field_of_zero(tmp_path: Path, key: str) -> None:
     path = write_gguf(tmp_path / "zero.gguf", headers={**HEADERS, key: 0})
     with pytest.raises(WeightsError, match=r"zero\.gguf "):
         read_gguf(path)
+
+
+def test_a_broken_file_of_the_store(tmp_path: Path, whole: bytes) -> None:
+    """Only a file of the store, which is called by its sha256, can be verified and pulled again."""
+    store = tmp_path / "sha256"
+    store.mkdir()
+    for name, fix in (
+        (f"{'0a' * 32}.gguf", "Run `teto models verify`, or pull it again."),
+        ("mine.gguf", "Check the file, or download it again."),
+    ):
+        path = store / name
+        path.write_bytes(whole[:100])
+        with pytest.raises(WeightsError) as raised:
+            read_gguf(path)
+        assert raised.value.fix == fix
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "it must begin with b'GGUF', found b''."),
+        (b"abc", "it must begin with b'GGUF', found b'abc'."),
+        (b"GGUF\x03\x00\x00\x00", "it must have at least 24 bytes, found 8."),
+        (b"GGUF\x00\x00\x00\x03" + bytes(16), "its version must be 2 or 3, in little-endian order, found 50331648."),
+        (b"GGUF\x03\x00\x00\x00" + b"\xff" * 16, "its header is damaged, ends too early, or states sizes beyond"),
+        (b"GGUF\x03\x00\x00\x00" + bytes(16), "general.architecture is missing."),
+    ],
+)
+def test_what_is_wrong_with_the_header(tmp_path: Path, content: bytes, words: str) -> None:
+    """The text says what the header must have and what was found, and nothing of arrays."""
+    path = tmp_path / "short.gguf"
+    path.write_bytes(content)
+    with pytest.raises(WeightsError) as raised:
+        read_gguf(path)
+    assert words in raised.value.message
+    assert "dtype" not in raised.value.message
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

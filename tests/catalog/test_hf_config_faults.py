@@ -44,6 +44,33 @@ SHARED_FILES = sorted(
         ("nemotron-nano-12b-v2", {"hybrid_override_pattern": "X" * 62}, "'hybrid_override_pattern' may hold 'M', "),
         ("nemotron-nano-12b-v2", {"mamba_ssm_cache_dtype": "int3"}, "must be float32, bfloat16 or float16"),
         ("qwen3-30b-a3b", {"mlp_only_layers": "all"}, "'mlp_only_layers' must be a list of layer numbers"),
+        ("qwen3-30b-a3b", {"mlp_only_layers": [99]}, "may hold layer numbers from 0 to 47, found 99"),
+        ("qwen3-30b-a3b", {"num_experts_per_tok": 999}, "must be at most 128, the experts of 'num_experts', found 999"),
+        ("deepseek-v3", {"num_experts_per_tok": 257}, "at most 256, the experts of 'n_routed_experts', found 257"),
+        ("mixtral-8x7b", {"num_experts_per_tok": 9}, "at most 8, the experts of 'num_local_experts', found 9"),
+        ("deepseek-v3", {"first_k_dense_replace": 999}, "must be at most the 61 layers that there are, found 999"),
+        ("llama-3.1-8b", {"num_hidden_layers": 10**30}, "'num_hidden_layers' must be at most 10,000, found 1000"),
+        ("llama-3.1-8b", {"num_hidden_layers": 10**9}, "'num_hidden_layers' must be at most 10,000, found 1000000000"),
+        ("llama-3.1-8b", {"vocab_size": 10**30}, "'vocab_size' must be at most 1,000,000,000,000, found 1000"),
+        ("llama-3.1-8b", {"num_key_value_heads": 7}, "must be a divisor of the 32 heads, found 7"),
+        ("llama-3.1-8b", {"num_key_value_heads": 64}, "must be a divisor of the 32 heads, found 64"),
+        (
+            "llama-3.1-8b",
+            {"num_attention_heads": 33, "num_key_value_heads": 33},
+            "'hidden_size' must be a multiple of the 33 heads, as no head_dim is given, found 4096",
+        ),
+        ("llama-3.1-8b", {"model_type": ["llama"]}, "field 'model_type' must be a name, found ['llama']"),
+        ("llama-3.1-8b", {"torch_dtype": 16}, "the dtype must be a name, found 16"),
+        ("llama-3.1-8b", {"quantization_config": "fp8"}, "'quantization_config' must be an object, found 'fp8'"),
+        ("llama-3.1-8b", {"quantization_config": {"quant_method": 8}}, "'quant_method' must be a name, found 8"),
+        ("llama-3.1-8b", {"quantization_config": {"bits": "4"}}, "'bits' must be a whole number, found '4'"),
+        ("jamba-v0.1", {"attn_layer_offset": 8}, "'attn_layer_offset' must be below 8, the field attn_layer_period"),
+        ("lfm2-1.2b", {"block_ffn_dim_multiplier": float("inf")}, "must be a number above 0 and at most"),
+        (
+            "lfm2-1.2b",
+            {"conv_L_cache": 1},
+            "its fields contradict each other: ConstantState.state_bytes must be above 0",
+        ),
     ],
 )
 def test_a_field_that_is_not_understood(model: str, changes: dict[str, Any], words: str) -> None:
@@ -72,6 +99,8 @@ def test_what_stands_beside_the_text_must_be_known_too() -> None:
         read_hf_config({"model_type": "new_vl", "text_config": text, "cross_layers": [3]})
     with pytest.raises(ConfigError, match=r"'tie_word_embeddings' is True outside 'text_config' and False inside"):
         read_hf_config({"model_type": "new_vl", "text_config": text, "tie_word_embeddings": True})
+    with pytest.raises(ConfigError, match=r"'tie_word_embeddings' must be true or false, found 'no'"):
+        read_hf_config({"model_type": "new_vl", "text_config": text, "tie_word_embeddings": "no"})
     with pytest.raises(ConfigError, match=r"'text_config' must be an object, found 'llama'"):
         read_hf_config({"model_type": "new_vl", "text_config": "llama"})
 
@@ -89,13 +118,22 @@ def test_a_file_or_its_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [("{", "is no JSON"), ("[]", "must hold an object, found list"), (None, "cannot be read")]
+    ("content", "words"),
+    [
+        (b"{", "is no JSON"),
+        (b"\xff\xfe\xff", "is no JSON: it is not text in UTF-8"),
+        (b"[]", "must hold an object, found list"),
+        (b"[" * 100_000, "must hold a config of at most 30 levels"),
+        (b'{"a":' + b"[" * 100 + b"]" * 100 + b"}", "must hold a config of at most 30 levels"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "holds a number of thousands of digits"),
+        (None, "cannot be read"),
+    ],
 )
-def test_a_file_that_is_no_config(tmp_path: Path, content: str | None, words: str) -> None:
+def test_a_file_that_is_no_config(tmp_path: Path, content: bytes | None, words: str) -> None:
     """What is no JSON object, or no file, is named with its path."""
     file = tmp_path / "config.json"
     if content is not None:
-        file.write_text(content)
+        file.write_bytes(content)
     with pytest.raises(ConfigError) as raised:
         read_hf_config_file(file)
     assert raised.value.message.startswith(f"{file} ")

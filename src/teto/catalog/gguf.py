@@ -1,13 +1,15 @@
 """Reads a GGUF file's header: the shape, and the exact bytes that a token reads."""
 
+import re
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from teto.catalog.gguf_layers import blocks_of, count_layers
-from teto.catalog.gguf_metadata import Metadata
-from teto.catalog.gguf_tensors import BeyondShapeError, weights_of
+from teto.catalog.gguf_metadata import FaultyFileError, IncompleteFileError, Metadata, contents_of
+from teto.catalog.gguf_tensors import BeyondShapeError, check_layers, weights_of
+from teto.catalog.hf.fields import shown
 from teto.errors import WeightsError
 from teto.physics.precision import WeightBytes
 from teto.physics.shape import Shape
@@ -17,6 +19,14 @@ __all__ = ["ModelFile", "read_gguf"]
 _STRING, _ARRAY = 8, 9  # type tags of the format's metadata
 _U64: Final = struct.Struct("<Q")
 _SCALAR_BYTES: Final = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+_VERSIONS: Final = (2, 3)
+_START: Final = struct.Struct("<4sI")  # magic number and version
+_HEADER_BYTES: Final = 24  # these, and the numbers of tensors and of fields
+_MOST_FILES: Final = 10_000
+_LONGEST_NAME: Final = 120
+_IN_STORE: Final = re.compile(r"[0-9a-f]{64}\.gguf")
+# What the format's library raises over bytes that are no header; its texts are about arrays, not about the file.
+_DAMAGE: Final = (ValueError, LookupError, ArithmeticError, TypeError, AttributeError, MemoryError, struct.error)
 _SHORT_ARRAY: Final = 4096  # per-layer numbers are kept, vocabularies are stepped over
 # `general.file_type`, as llama.cpp numbers it.
 _FILE_TYPES: Final = {
@@ -30,8 +40,9 @@ _FILE_TYPES: Final = {
 class ModelFile:
     """What a GGUF file says of its model.
 
-    `shape` and `weights` are None, with the reason in `note`, where the model is beyond `Shape`. `file_format` is
-    the name of the format that most of its weights are in; None where the file does not say, or it has no name.
+    `name` is the one that its metadata states, else the file's. `shape` and `weights` are None, with the reason in
+    `note`, where the model is beyond `Shape`. `file_format` is the name of the format that most of its weights are
+    in; None where the file does not say, or it has no name.
     """
 
     name: str
@@ -62,12 +73,34 @@ def _skipping_reader(path: Path) -> Any:
                 offset += 8 + unpack(buffer, offset)[0]
             return offset - orig_offs, [], [], []
 
-    return SkippingReader(path)
+    _check_start(path)
+    try:
+        return SkippingReader(path)
+    except _DAMAGE:
+        raise IncompleteFileError("its header is damaged, ends too early, or states sizes beyond its end") from None
+
+
+def _check_start(path: Path) -> None:
+    """Look at the first bytes before the library does."""
+    with path.open("rb") as file:
+        start = file.read(_HEADER_BYTES)
+    if not start.startswith(b"GGUF"):
+        raise IncompleteFileError(f"it must begin with b'GGUF', found {start[:4]!r}")
+    if len(start) < _HEADER_BYTES:
+        raise IncompleteFileError(f"it must have at least {_HEADER_BYTES} bytes, found {len(start)}")
+    _, version = _START.unpack_from(start)
+    if version not in _VERSIONS:
+        raise IncompleteFileError(f"its version must be 2 or 3, in little-endian order, found {version}")
 
 
 def _all_tensors(path: Path, reader: Any) -> list[Any]:
     """The tensors of the file, and of the other parts where a model is split over several."""
-    count = int(reader.fields["split.count"].contents()) if "split.count" in reader.fields else 1
+    field = reader.fields.get("split.count")
+    count = 1 if field is None else contents_of(field, "split.count")
+    if not isinstance(count, int) or not 0 <= count <= _MOST_FILES:
+        raise FaultyFileError(
+            f"field 'split.count' must be a whole number of at most {_MOST_FILES:,}, found {shown(count)}"
+        )
     if count <= 1:
         return list(reader.tensors)
     marker = f"-00001-of-{count:05d}"
@@ -77,7 +110,14 @@ def _all_tensors(path: Path, reader: Any) -> list[Any]:
         )
     first = path.stem.removesuffix(marker)
     parts = [path.with_name(f"{first}-{number:05d}-of-{count:05d}{path.suffix}") for number in range(2, count + 1)]
-    return [*reader.tensors, *(tensor for part in parts for tensor in _skipping_reader(part).tensors)]
+    return [*reader.tensors, *(tensor for part in parts for tensor in _part(part).tensors)]
+
+
+def _part(path: Path) -> Any:
+    try:
+        return _skipping_reader(path)
+    except FaultyFileError as error:
+        raise _refused(path, error) from None
 
 
 def _shape(name: str, metadata: Metadata, tensors: list[Any], *, n_layers: int, n_active: int | None) -> Shape:
@@ -94,37 +134,62 @@ def _shape(name: str, metadata: Metadata, tensors: list[Any], *, n_layers: int, 
     )
 
 
-def _why(error: Exception) -> str:
-    """The library's own words only where it chose them; a field that was never there is named."""
-    if isinstance(error, struct.error | IndexError):
-        return "its header ends too early, or states sizes beyond its end"
-    if isinstance(error, KeyError):
-        return f"{error.args[0]} is missing"
-    return str(error) or type(error).__name__
+def _refused(path: Path, error: FaultyFileError) -> WeightsError:
+    kind = "no complete GGUF file" if isinstance(error, IncompleteFileError) else "no model that can be"
+    in_store = path.parent.name == "sha256" and _IN_STORE.fullmatch(path.name)
+    fix = "Run `teto models verify`, or pull it again." if in_store else "Check the file, or download it again."
+    return WeightsError(f"{path} is {kind}: {error}.", fix=fix)
+
+
+def _general(reader: Any, key: str) -> Any:
+    field = reader.fields.get(f"general.{key}")
+    return None if field is None else contents_of(field, f"general.{key}")
+
+
+def _architecture(reader: Any) -> str:
+    found = _general(reader, "architecture")
+    if found is None:
+        raise IncompleteFileError("general.architecture is missing")
+    if not isinstance(found, str):
+        raise FaultyFileError(f"field 'general.architecture' must be a name, found {shown(found)}")
+    return found
+
+
+def _name(reader: Any, path: Path) -> str:
+    """`general.name` where it is one line to print; the file's name else, which in the store is a hash."""
+    try:
+        stated = _general(reader, "name")
+    except FaultyFileError:
+        stated = None
+    name = stated.strip() if isinstance(stated, str) else ""
+    return name if 0 < len(name) <= _LONGEST_NAME and name.isprintable() else path.stem
 
 
 def _read(path: Path) -> ModelFile:
     reader = _skipping_reader(path)
-    architecture = str(reader.fields["general.architecture"].contents())
+    architecture, name = _architecture(reader), _name(reader, path)
     metadata = Metadata(reader.fields, architecture)
     tensors = _all_tensors(path, reader)
-    file_type = reader.fields.get("general.file_type")
+    file_type = _general(reader, "file_type")
     shape: Shape | None = None
     weights: WeightBytes | None = None
     note = "tensor sizes of the GGUF file"
     try:
         n_layers = count_layers(metadata)
-        n_active = metadata.number("expert_used_count") if "expert_used_count" in metadata else None
+        check_layers(tensors, block_count=metadata.number("block_count"))
+        n_active = metadata.number("expert_used_count", least=0) if "expert_used_count" in metadata else None
         weights = weights_of(tensors, n_layers=n_layers, n_active=n_active)
-        shape = _shape(path.stem, metadata, tensors, n_layers=n_layers, n_active=n_active)
+        shape = _shape(name, metadata, tensors, n_layers=n_layers, n_active=n_active)
     except BeyondShapeError as error:
         weights, note = None, str(error)
+    except ValueError as error:  # numbers that are each understood, and together no model
+        raise FaultyFileError(f"its numbers contradict each other: {error}") from None
     return ModelFile(
-        name=path.stem,
+        name=name,
         architecture=architecture,
         shape=shape,
         weights=weights,
-        file_format=None if file_type is None else _FILE_TYPES.get(int(file_type.contents())),
+        file_format=_FILE_TYPES.get(file_type) if isinstance(file_type, int) else None,
         note=note,
     )
 
@@ -135,15 +200,13 @@ def read_gguf(path: Path) -> ModelFile:
     A model that is split over several files is read from the first; the others lie beside it.
 
     Raises:
-        WeightsError: not a GGUF file, truncated, without its other parts, or without a field that every model has.
+        WeightsError: not a GGUF file, truncated, without its other parts or a field that every model has, or with
+            numbers that cannot be.
     """
     try:
         return _read(path)
     except OSError as error:
         where = error.filename or path
         raise WeightsError(f"{where} cannot be read: {error.strerror}.", fix="Check the path.") from None
-    except (ValueError, IndexError, KeyError, StopIteration, struct.error, TypeError, ZeroDivisionError) as error:
-        raise WeightsError(
-            f"{path} is no complete GGUF file: {_why(error)}.",
-            fix="Run `teto models verify`, or pull it again.",
-        ) from None
+    except FaultyFileError as error:
+        raise _refused(path, error) from None

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from teto.catalog.gguf_metadata import Metadata
+from teto.catalog.gguf_metadata import FaultyFileError, Metadata
 from teto.catalog.gguf_tensors import BeyondShapeError, Role, layer_of, role_of
 from teto.catalog.hf.parts import grouped
 from teto.physics.mixers import ConstantState, FullAttention, LatentAttention, Mixer
@@ -35,7 +35,10 @@ _LLAMA4_CHUNK, _LLAMA4_PERIOD = 8192, 4  # not in the file; llama.cpp has them i
 
 def count_layers(metadata: Metadata) -> int:
     """Layers, prediction layers behind the last one left out."""
-    return metadata.number("block_count") - metadata.number("nextn_predict_layers", 0)
+    n_blocks, n_behind = metadata.number("block_count"), metadata.number("nextn_predict_layers", 0, least=0)
+    if n_behind >= n_blocks:
+        raise metadata.fail("nextn_predict_layers", f"fewer than the {n_blocks} of block_count", n_behind)
+    return n_blocks - n_behind
 
 
 def blocks_of(metadata: Metadata, tensors: Sequence[Any], *, n_layers: int, n_active: int | None) -> tuple[Block, ...]:
@@ -43,7 +46,7 @@ def blocks_of(metadata: Metadata, tensors: Sequence[Any], *, n_layers: int, n_ac
 
     Raises:
         BeyondShapeError: an architecture or a tensor that `Shape` cannot say.
-        KeyError: a number that every model of the kind has is missing.
+        FaultyFileError: a number that every model of the kind has is missing, or one that cannot be.
     """
     architecture = metadata.architecture
     if architecture not in _FULL | set(_SLIDING_PERIOD) | _LISTED | {"llama4"}:
@@ -85,6 +88,9 @@ def _mixer(metadata: Metadata, tensors: Sequence[Any], layer: int) -> Mixer | No
     named = {str(tensor.name).split(".", 2)[2].removesuffix(".weight"): tensor for tensor in tensors}
     convolution = named.get("ssm_conv1d")
     attends = not named.keys().isdisjoint({"attn_q", "attn_q_b", "attn_qkv", "attn_k"})
+    for name in ("ssm_conv1d", "shortconv.conv"):
+        if name in named and len(named[name].shape) < 2:
+            raise FaultyFileError(f"tensor 'blk.{layer}.{name}.weight' must be a matrix, found one row")
     if convolution is not None:
         if "attn_k" in named:
             raise BeyondShapeError(f"layer {layer} has attention and a state side by side")
@@ -116,29 +122,43 @@ def _convolution(metadata: Metadata, convolution: Any) -> ConstantState:
 
 
 def _latent(metadata: Metadata) -> LatentAttention:
-    rope = metadata.number("rope.dimension_count")
+    rope, key = metadata.number("rope.dimension_count"), metadata.number("attention.key_length_mla")
+    if rope >= key:
+        raise metadata.fail("rope.dimension_count", f"fewer than the {key} of attention.key_length_mla", rope)
     return LatentAttention(
         n_heads=metadata.number("attention.head_count"),
         latent_dim=metadata.number("attention.kv_lora_rank"),
         rope_dim=rope,
-        nope_dim=metadata.number("attention.key_length_mla") - rope,
+        nope_dim=key - rope,
         value_dim=metadata.number("attention.value_length_mla"),
     )
 
 
+def _head_width(metadata: Metadata, key: str, heads: int) -> int:
+    """As that key says, else each head's equal share of the width."""
+    if key in metadata:
+        return metadata.number(key)
+    width = metadata.number("embedding_length")
+    if width % heads:
+        raise metadata.fail("embedding_length", f"a multiple of the {heads} heads, as {key} is not given", width)
+    return width // heads
+
+
 def _full(metadata: Metadata, layer: int) -> FullAttention:
     heads = metadata.at_layer("attention.head_count", layer)
-    default_dim = metadata.number("embedding_length") // heads
+    kv_heads = metadata.at_layer("attention.head_count_kv", layer, heads)
+    if heads % kv_heads:
+        raise metadata.fail("attention.head_count_kv", f"a divisor of the {heads} heads", kv_heads)
     window = _window(metadata, layer)
-    key_dim = metadata.number("attention.key_length", default_dim)
-    value_dim = metadata.number("attention.value_length", default_dim)
+    key_dim = _head_width(metadata, "attention.key_length", heads)
+    value_dim = _head_width(metadata, "attention.value_length", heads)
     if window is not None:  # some models have narrower heads there
         key_dim = metadata.number("attention.key_length_swa", key_dim)
         value_dim = metadata.number("attention.value_length_swa", value_dim)
-    shared = metadata.number("attention.shared_kv_layers", 0)
+    shared = metadata.number("attention.shared_kv_layers", 0, least=0)
     return FullAttention(
         n_heads=heads,
-        n_kv_heads=metadata.at_layer("attention.head_count_kv", layer, heads),
+        n_kv_heads=kv_heads,
         key_dim=key_dim,
         value_dim=value_dim,
         window_tokens=window,
@@ -155,7 +175,7 @@ def _window(metadata: Metadata, layer: int) -> int | None:
     window = metadata.number("attention.sliding_window")
     pattern = "attention.sliding_window_pattern"
     if metadata.is_list(pattern):
-        return window if metadata.at_layer(pattern, layer) else None
+        return window if metadata.flag_at_layer(pattern, layer) else None
     if architecture in _LISTED and pattern not in metadata:
         raise BeyondShapeError(f"it slides, and {architecture}.{pattern} is missing")
     period = metadata.number(pattern, _SLIDING_PERIOD.get(architecture))

@@ -145,8 +145,10 @@ def _nas_layer(fields: Fields, config: Fields, width: int) -> Block:
         attention.expect(name)
     feed.expect("sparsify")
     if not attention.flag("no_op", otherwise=False):
-        n_heads = fields.count("num_attention_heads")
-        mix = full_attention(fields, n_heads=n_heads, n_kv_heads=n_heads // attention.count("n_heads_in_group"))
+        n_heads, group = fields.count("num_attention_heads"), attention.count("n_heads_in_group")
+        if n_heads % group:
+            attention.fail("n_heads_in_group", f"a divisor of the {n_heads} heads")
+        mix = full_attention(fields, n_heads=n_heads, n_kv_heads=n_heads // group)
         norms += width
     if not feed.flag("no_op", otherwise=False):
         inner = gated(width, _nas_width(feed, width))
@@ -160,7 +162,4 @@ def _nas_layer(fields: Fields, config: Fields, width: int) -> Block:
 
 def _nas_width(feed: Fields, width: int) -> int:
     """Two thirds of the multiple, as gated feed-forwards have it, rounded up to a multiple of 256."""
-    multiple = feed.take("ffn_mult")
-    if isinstance(multiple, bool) or not isinstance(multiple, int | float) or multiple <= 0:
-        feed.fail("ffn_mult", "a number above 0")
-    return -(-int(2 * multiple * width / 3) // 256) * 256
+    return -(-int(2 * feed.number("ffn_mult") * width / 3) // 256) * 256

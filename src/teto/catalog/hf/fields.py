@@ -1,15 +1,26 @@
 """The fields of a config.json, each marked when it is read: what nobody reads must be known not to matter."""
 
+import reprlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
 from teto.catalog.hf.irrelevant import IRRELEVANT
 from teto.errors import ConfigError
 
-__all__ = ["FIX", "Fields"]
+__all__ = ["FIX", "Fields", "shown"]
 
 _Kind = TypeVar("_Kind", int, str, bool)
 FIX: Final = "Correct the file; if it is right, teto cannot read this model yet: give --weight-bytes instead."
+# Far above any model: larger numbers are mistakes, and would be counted to for minutes.
+_LARGEST: Final = 10**12
+_LARGEST_OF: Final[Mapping[str, int]] = {"num_hidden_layers": 10_000}
+_SHORT: Final = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
+
+
+def shown(value: object) -> str:
+    """A value as it is written, shortened where it is long or deep."""
+    return _SHORT.repr(value)
 
 
 class Fields:
@@ -30,7 +41,7 @@ class Fields:
     def fail(self, name: str, expected: str) -> NoReturn:
         """Refuse the value of a field."""
         raise ConfigError(
-            f"{self._where}: field {name!r} must be {expected}, found {self._values.get(name)!r}.", fix=FIX
+            f"{self._where}: field {name!r} must be {expected}, found {shown(self._values.get(name))}.", fix=FIX
         )
 
     def ignore(self, *names: str) -> None:
@@ -51,7 +62,13 @@ class Fields:
             return otherwise
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             self.fail(name, "a whole number above 0")
+        self._limit(name, value)
         return value
+
+    def _limit(self, name: str, value: int) -> None:
+        most = _LARGEST_OF.get(name, _LARGEST)
+        if value > most:
+            self.fail(name, f"at most {most:,}")
 
     def count_or_none(self, name: str) -> int | None:
         """A whole number above 0, or None where absent."""
@@ -64,6 +81,23 @@ class Fields:
             return 0
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             self.fail(name, "a whole number of 0 or more")
+        self._limit(name, value)
+        return value
+
+    def layers_or_zero(self, name: str, n_layers: int) -> int:
+        """A number of layers, of `n_layers` at most; 0 where absent."""
+        value = self.count_or_zero(name)
+        if value > n_layers:
+            self.fail(name, f"at most the {n_layers} layers that there are")
+        return value
+
+    def number(self, name: str, otherwise: float | None = None) -> float:
+        """A finite number above 0; `otherwise` where absent."""
+        value = self.take(name)
+        if value is None and otherwise is not None:
+            return otherwise
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _LARGEST:
+            self.fail(name, f"a number above 0 and at most {_LARGEST:,}")
         return value
 
     def flag(self, name: str, *, otherwise: bool) -> bool:
@@ -95,23 +129,30 @@ class Fields:
     def per_layer(self, name: str, kind: type[_Kind], n_layers: int, allowed: Collection[_Kind]) -> Sequence[_Kind]:
         """One value for each layer; longer lists describe prediction layers behind the last one."""
         values = self.take(name)
-        shown = ", ".join(repr(value) for value in allowed)
+        choices = ", ".join(repr(value) for value in allowed)
         if not isinstance(values, list | tuple | str) or len(values) < n_layers:
             self.fail(name, f"a list of {n_layers}, one for each layer")
         found = list(values[:n_layers])
         if not all(isinstance(value, kind) and value in allowed for value in found):
             strange = next(value for value in found if not isinstance(value, kind) or value not in allowed)
-            raise ConfigError(f"{self._where}: field {name!r} may hold {shown}, found {strange!r}.", fix=FIX)
+            raise ConfigError(f"{self._where}: field {name!r} may hold {choices}, found {shown(strange)}.", fix=FIX)
         return found
 
-    def positions(self, name: str) -> Sequence[int]:
-        """A list of layer numbers; empty where absent."""
+    def positions(self, name: str, n_layers: int, *, first: int = 0) -> frozenset[int]:
+        """A list of layer numbers, counted from `first`; empty where absent."""
         values = self.take(name)
         if values is None:
-            return ()
-        if not isinstance(values, list | tuple) or not all(isinstance(value, int) for value in values):
+            return frozenset()
+        if not isinstance(values, list | tuple) or not all(type(value) is int for value in values):
             self.fail(name, "a list of layer numbers")
-        return values
+        strange = next((value for value in values if not first <= value < first + n_layers), None)
+        if strange is not None:
+            last = first + n_layers - 1
+            raise ConfigError(
+                f"{self._where}: field {name!r} may hold layer numbers from {first} to {last}, found {shown(strange)}.",
+                fix=FIX,
+            )
+        return frozenset(values)
 
     def nested(self, name: str) -> "Fields | None":
         """The fields inside a field; None where absent."""
@@ -123,7 +164,7 @@ class Fields:
     def inside(self, name: str, value: Any) -> "Fields":
         """The fields of an object that was found at `name`."""
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{self._where}: {name} must be an object, found {value!r}.", fix=FIX)
+            raise ConfigError(f"{self._where}: {name} must be an object, found {shown(value)}.", fix=FIX)
         return Fields(value, where=f"{self._where}, {name}")
 
     def refuse_unread(self, kind: str) -> None:

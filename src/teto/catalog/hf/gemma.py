@@ -4,8 +4,7 @@ from typing import Final
 
 from teto.catalog.hf.dense import windows
 from teto.catalog.hf.fields import Fields
-from teto.catalog.hf.parts import Feed, Mix, Stack, full_attention, gated, layer
-from teto.physics.shape import Experts
+from teto.catalog.hf.parts import Feed, Mix, Stack, full_attention, gated, layer, routed
 
 __all__ = ["GEMMA3_DEFAULTS", "gemma", "gemma2", "gemma3", "gemma4"]
 
@@ -57,7 +56,7 @@ def gemma4(fields: Fields) -> Stack:
     """Gemma 4: wider heads in the layers that see everything, and last layers that reuse earlier keys and values."""
     n_layers, width = fields.count("num_hidden_layers"), fields.count("hidden_size")
     fields.expect("use_bidirectional_attention", "vision")
-    first_shared = n_layers - fields.count_or_zero("num_kv_shared_layers")
+    first_shared = n_layers - fields.layers_or_zero("num_kv_shared_layers", n_layers)
     doubles = fields.flag("use_double_wide_mlp", otherwise=False)
     side = fields.count_or_zero("hidden_size_per_layer_input")
     per_token = fields.count("vocab_size_per_layer_input", fields.count("vocab_size"))
@@ -85,11 +84,12 @@ def gemma4(fields: Fields) -> Stack:
 def _gemma4_attention(fields: Fields, window: int | None, *, has_own_cache: bool) -> Mix:
     bias = fields.flag("attention_bias", otherwise=False)
     shares = fields.flag("attention_k_eq_v", otherwise=False)
-    global_dim, global_heads = fields.count("global_head_dim", 512), fields.count_or_none("num_global_key_value_heads")
+    global_dim, global_field = fields.count("global_head_dim", 512), "num_global_key_value_heads"
+    has_global_heads = fields.count_or_none(global_field) is not None and window is None and shares
     head_dim = fields.count("head_dim") if window is not None else global_dim
     return full_attention(
         fields,
-        n_kv_heads=global_heads if window is None and shares else None,
+        kv_field=global_field if has_global_heads else "num_key_value_heads",
         head_dim=head_dim,
         window_tokens=window,
         qkv_bias=bias,
@@ -107,9 +107,14 @@ def _gemma4_feed(fields: Fields, *, widening: int) -> tuple[Feed, int]:
     if not fields.flag("enable_moe_block", otherwise=False):
         fields.ignore("expert_intermediate_size", "moe_intermediate_size", "num_experts", "top_k_experts")
         return dense, 4 * width
-    n_experts, inner = fields.count("num_experts"), fields.count("moe_intermediate_size")
+    inner = fields.count("moe_intermediate_size")
     fields.expect("expert_intermediate_size", inner)
-    experts = Experts(n_experts=n_experts, n_active=fields.count("top_k_experts"), expert_params=3 * width * inner)
-    # The router has a scale for each input and each expert beside its projection.
-    feed = Feed(params=dense.params + width * n_experts, experts=experts, others=width + n_experts)
-    return feed, 7 * width
+    feed = routed(
+        fields,
+        of="num_experts",
+        active="top_k_experts",
+        expert_params=3 * width * inner,
+        shared_params=dense.params,
+        router_bias=True,  # a scale for each expert, and one for each input
+    )
+    return Feed(params=feed.params, experts=feed.experts, others=feed.others + width), 7 * width

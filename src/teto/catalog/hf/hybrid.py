@@ -7,7 +7,7 @@ from teto.catalog.hf.dense import feed_forward
 from teto.catalog.hf.fields import Fields
 from teto.catalog.hf.latent import latent_attention
 from teto.catalog.hf.moe import qwen_experts
-from teto.catalog.hf.parts import Feed, Mix, Stack, full_attention, gated, layer, plain, routed
+from teto.catalog.hf.parts import Feed, Mix, Stack, full_attention, gated, head_width, layer, plain, routed
 from teto.catalog.hf.states import gated_delta, kimi_delta, mamba1, mamba2, short_convolution, state_bytes_per_element
 from teto.physics.shape import Block
 
@@ -30,7 +30,7 @@ def qwen_next(fields: Fields) -> Stack:
         others=2 * head_dim,
         gate_dims=fields.count("num_attention_heads") * head_dim if gates else 0,
     )
-    linear, dense = gated_delta(fields), fields.positions("mlp_only_layers")
+    linear, dense = gated_delta(fields), fields.positions("mlp_only_layers", n_layers)
     fields.expect("decoder_sparse_step", 1)
     fields.ignore("output_gate_type")  # an activation
     has_experts = "num_experts" in fields
@@ -69,7 +69,9 @@ def nemotron_h(fields: Fields) -> Stack:
 def _nemotron_kinds(fields: Fields) -> Sequence[str]:
     if "layers_block_type" in fields:
         listed = fields.take("layers_block_type")
-        n_layers = fields.count("num_hidden_layers", len(listed) if isinstance(listed, list) else None)
+        if not isinstance(listed, list) or not listed:
+            fields.fail("layers_block_type", "a list of one kind for each layer")
+        n_layers = fields.count("num_hidden_layers", len(listed))
         return fields.per_layer("layers_block_type", str, n_layers, tuple(_NEMOTRON_LETTERS.values()))
     n_layers = fields.count("num_hidden_layers")
     letters = fields.per_layer("hybrid_override_pattern", str, n_layers, tuple(_NEMOTRON_LETTERS))
@@ -108,9 +110,8 @@ def _nemotron_experts(fields: Fields, width: int) -> Feed:
     latent, inner = fields.count_or_none("moe_latent_size"), fields.count("moe_intermediate_size")
     shared = fields.count_or_zero("n_shared_experts") * fields.count_or_zero("moe_shared_expert_intermediate_size")
     return routed(
-        width,
-        n_experts=fields.count("n_routed_experts"),
-        n_active=fields.count("num_experts_per_tok"),
+        fields,
+        of="n_routed_experts",
         expert_params=2 * (latent or width) * inner,
         shared_params=2 * width * shared + (2 * width * latent if latent else 0),
         router_bias=True,
@@ -127,7 +128,9 @@ def kimi_linear(fields: Fields) -> Stack:
     linear = fields.nested("linear_attn_config")
     if linear is None:
         fields.fail("linear_attn_config", "given")
-    latent_layers, delta_layers = linear.positions("full_attn_layers"), linear.positions("kda_layers")
+    latent_layers, delta_layers = (
+        linear.positions(name, n_layers, first=1) for name in ("full_attn_layers", "kda_layers")
+    )
     if sorted([*latent_layers, *delta_layers]) != list(range(1, n_layers + 1)):
         linear.fail("full_attn_layers", f"with kda_layers all layers from 1 to {n_layers}")
     attention, delta = latent_attention(fields), kimi_delta(linear, width)
@@ -138,7 +141,7 @@ def kimi_linear(fields: Fields) -> Stack:
     # Attention over the residuals of earlier layers: a query and a norm before each part, and at the end.
     residual = 2 * width if fields.take("attn_res_block_size") is not None else 0
     dense, sparse = gated(width, fields.count("intermediate_size")), _kimi_experts(fields, width)
-    first = fields.count_or_zero("first_k_dense_replace")
+    first = fields.layers_or_zero("first_k_dense_replace", n_layers)
     fields.expect("moe_layer_freq", 1)
     return Stack(
         layers=[
@@ -156,9 +159,9 @@ def kimi_linear(fields: Fields) -> Stack:
 def _kimi_experts(fields: Fields, width: int) -> Feed:
     inner, latent = fields.count("moe_intermediate_size"), fields.count_or_none("routed_expert_hidden_size")
     feed = routed(
-        width,
-        n_experts=fields.count("num_experts"),
-        n_active=fields.count("num_experts_per_token"),
+        fields,
+        of="num_experts",
+        active="num_experts_per_token",
         expert_params=3 * (latent or width) * inner,
         shared_params=3 * width * inner * fields.count_or_zero("num_shared_experts")
         + (2 * width * latent if latent else 0),
@@ -183,11 +186,9 @@ def jamba(fields: Fields) -> Stack:
         bias=fields.flag("mamba_proj_bias", otherwise=False),
         has_inner_norms=True,
     )
-    dense, n_experts = gated(width, fields.count("intermediate_size")), fields.count("num_experts")
-    active = fields.count("num_experts_per_tok")
-    sparse = dense
-    if n_experts > 1:
-        sparse = routed(width, n_experts=n_experts, n_active=active, expert_params=dense.params)
+    dense = gated(width, fields.count("intermediate_size"))
+    sparse = routed(fields, of="num_experts", expert_params=dense.params) if fields.count("num_experts") > 1 else dense
+    fields.ignore("num_experts_per_tok")
     attends = _every(fields, "attn_layer", n_layers)
     routes = _every(fields, "expert_layer", n_layers)
     return Stack(
@@ -200,6 +201,8 @@ def jamba(fields: Fields) -> Stack:
 
 def _every(fields: Fields, kind: str, n_layers: int) -> list[bool]:
     period, offset = fields.count(f"{kind}_period"), fields.count_or_zero(f"{kind}_offset")
+    if offset >= period:
+        fields.fail(f"{kind}_offset", f"below {period}, the field {kind}_period")
     return [index % period == offset for index in range(n_layers)]
 
 
@@ -254,7 +257,7 @@ def lfm2(fields: Fields) -> Stack:
     )  # fmt: skip
     for name in ("block_dim", "conv_dim", "conv_dim_out"):
         fields.expect(name, width)
-    head_dim = fields.count("head_dim", width // fields.count("num_attention_heads"))
+    head_dim = head_width(fields, fields.count("num_attention_heads"))
     convolution = short_convolution(
         width, kernel=fields.count("conv_L_cache"), bias=fields.flag("conv_bias", otherwise=False)
     )
@@ -265,7 +268,8 @@ def lfm2(fields: Fields) -> Stack:
             kind != "conv" for kind in fields.per_layer("layer_types", str, n_layers, ("conv", "full_attention"))
         ]
     else:
-        attends = [index in fields.positions("full_attn_idxs") for index in range(n_layers)]
+        full = fields.positions("full_attn_idxs", n_layers)
+        attends = [index in full for index in range(n_layers)]
     return Stack(layers=[layer(attention if is_full else convolution, feed, norms=2 * width) for is_full in attends])
 
 
@@ -273,8 +277,8 @@ def _lfm2_width(fields: Fields) -> int:
     """As given, or two thirds of it, times a multiplier, rounded up."""
     stated = fields.count("intermediate_size", 1)
     inner = fields.count("block_ff_dim", stated)
-    multiplier, multiple = fields.take("block_ffn_dim_multiplier"), fields.count("block_multiple_of", 256)
+    multiplier, multiple = fields.number("block_ffn_dim_multiplier", 1.0), fields.count("block_multiple_of", 256)
     if not fields.flag("block_auto_adjust_ff_dim", otherwise=True):
         return inner
-    inner = int((1.0 if multiplier is None else multiplier) * int(2 * inner / 3))
+    inner = int(multiplier * int(2 * inner / 3))
     return -(-inner // multiple) * multiple

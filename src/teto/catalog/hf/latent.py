@@ -64,12 +64,10 @@ def _selector(fields: Fields) -> tuple[int | None, int, int]:
 def _experts(fields: Fields, methods: Collection[str]) -> Feed:
     width, inner = fields.count("hidden_size"), fields.count("moe_intermediate_size")
     fields.expect("topk_method", *methods)
-    n_experts = fields.count("n_routed_experts")
-    fields.expect("num_experts", n_experts)
+    fields.expect("num_experts", fields.count("n_routed_experts"))
     return routed(
-        width,
-        n_experts=n_experts,
-        n_active=fields.count("num_experts_per_tok"),
+        fields,
+        of="n_routed_experts",
         expert_params=3 * width * inner,
         shared_params=3 * width * inner * fields.count_or_zero("n_shared_experts"),
         router_bias=_BIASED_ROUTING in methods,
@@ -101,7 +99,7 @@ def _stack(fields: Fields, methods: Collection[str]) -> Stack:
 
 def _dense(fields: Fields, n_layers: int) -> list[bool]:
     """Which layers have no experts: those that `mlp_layer_types` names, else the first few."""
-    first = fields.count_or_zero("first_k_dense_replace")
+    first = fields.layers_or_zero("first_k_dense_replace", n_layers)
     if "mlp_layer_types" in fields:
         return [kind == "dense" for kind in fields.per_layer("mlp_layer_types", str, n_layers, ("dense", "sparse"))]
     return [index < first for index in range(n_layers)]

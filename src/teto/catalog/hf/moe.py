@@ -2,7 +2,7 @@
 
 from teto.catalog.hf.dense import feed_forward, windows
 from teto.catalog.hf.fields import Fields
-from teto.catalog.hf.parts import Feed, Mix, Stack, full_attention, gated, layer, routed
+from teto.catalog.hf.parts import Feed, Mix, Stack, full_attention, gated, head_width, layer, routed
 
 __all__ = [
     "glm4_moe",
@@ -22,9 +22,8 @@ def mixtral(fields: Fields) -> Stack:
     """Mixtral: every feed-forward is `num_local_experts` gated experts."""
     n_layers, width = fields.count("num_hidden_layers"), fields.count("hidden_size")
     feed = routed(
-        width,
-        n_experts=fields.count("num_local_experts"),
-        n_active=fields.count("num_experts_per_tok"),
+        fields,
+        of="num_local_experts",
         expert_params=3 * width * fields.count("intermediate_size"),
     )
     mix = full_attention(fields, window_tokens=fields.count_or_none("sliding_window"))
@@ -36,9 +35,8 @@ def qwen_experts(fields: Fields) -> Feed:
     width = fields.count("hidden_size")
     shared = fields.count_or_zero("shared_expert_intermediate_size")
     return routed(
-        width,
-        n_experts=fields.count("num_experts"),
-        n_active=fields.count("num_experts_per_tok"),
+        fields,
+        of="num_experts",
         expert_params=3 * width * fields.count("moe_intermediate_size"),
         shared_params=3 * width * shared + width if shared else 0,
     )
@@ -46,7 +44,7 @@ def qwen_experts(fields: Fields) -> Feed:
 
 def qwen_feeds(fields: Fields, n_layers: int) -> list[Feed]:
     """Experts in every `decoder_sparse_step`-th layer but those of `mlp_only_layers`."""
-    step, dense = fields.count("decoder_sparse_step", 1), fields.positions("mlp_only_layers")
+    step, dense = fields.count("decoder_sparse_step", 1), fields.positions("mlp_only_layers", n_layers)
     sparse = [index not in dense and (index + 1) % step == 0 for index in range(n_layers)]
     if all(sparse):
         fields.ignore("intermediate_size")
@@ -77,13 +75,12 @@ def qwen3_moe(fields: Fields) -> Stack:
 def gpt_oss(fields: Fields) -> Stack:
     """gpt-oss: biases everywhere, a sink for each head, windows in every other layer."""
     n_layers, width = fields.count("num_hidden_layers"), fields.count("hidden_size")
-    inner, n_experts = fields.count("intermediate_size"), fields.count("num_local_experts")
+    inner = fields.count("intermediate_size")
     fields.ignore("experts_per_token")  # said twice
     bias = fields.flag("attention_bias", otherwise=True)
     feed = routed(
-        width,
-        n_experts=n_experts,
-        n_active=fields.count("num_experts_per_tok"),
+        fields,
+        of="num_local_experts",
         expert_params=3 * width * inner + 2 * inner + width,
         router_bias=True,
     )
@@ -113,14 +110,13 @@ def llama4(fields: Fields) -> Stack:
     fields.ignore("use_qk_norm", "attn_temperature_tuning", "attn_scale", "floor_scale", "for_llm_compressor")
     bias = fields.flag("attention_bias", otherwise=False)
     sparse = routed(
-        width,
-        n_experts=fields.count("num_local_experts"),
-        n_active=fields.count("num_experts_per_tok"),
+        fields,
+        of="num_local_experts",
         expert_params=3 * width * inner,
         shared_params=3 * width * inner,
     )
     dense = gated(width, fields.count("intermediate_size_mlp"))
-    moe_layers = fields.positions("moe_layers") or range(step - 1, n_layers, step)
+    moe_layers = fields.positions("moe_layers", n_layers) or range(step - 1, n_layers, step)
     global_every, chunk = fields.count("no_rope_layer_interval", 4), fields.count("attention_chunk_size")
     if fields.take("no_rope_layers"):  # 0 marks the layers without positions, which see everything
         chunked = [bool(value) for value in fields.per_layer("no_rope_layers", int, n_layers, (0, 1))]
@@ -143,18 +139,17 @@ def glm4_moe(fields: Fields) -> Stack:
     """GLM-4.5 to 4.7: biases on queries, keys and values, first layers dense, a shared expert."""
     n_layers, width = fields.count("num_hidden_layers"), fields.count("hidden_size")
     inner = fields.count("moe_intermediate_size")
-    first = fields.count_or_zero("first_k_dense_replace")
+    first = fields.layers_or_zero("first_k_dense_replace", n_layers)
     fields.ignore("topk_method")
-    head_dim = fields.count("head_dim", width // fields.count("num_attention_heads"))
+    head_dim = head_width(fields, fields.count("num_attention_heads"))
     mix = full_attention(
         fields,
         qkv_bias=fields.flag("attention_bias", otherwise=False),
         others=2 * head_dim if fields.flag("use_qk_norm", otherwise=False) else 0,
     )
     sparse = routed(
-        width,
-        n_experts=fields.count("n_routed_experts"),
-        n_active=fields.count("num_experts_per_tok"),
+        fields,
+        of="n_routed_experts",
         expert_params=3 * width * inner,
         shared_params=3 * width * inner * fields.count_or_zero("n_shared_experts"),
         router_bias=True,
@@ -173,9 +168,8 @@ def minimax_m2(fields: Fields) -> Stack:
     if "attn_type_list" in fields:  # 1 is full attention, 0 was linear attention in an earlier model
         fields.per_layer("attn_type_list", int, n_layers, (1,))
     feed = routed(
-        width,
-        n_experts=fields.count("num_local_experts"),
-        n_active=fields.count("num_experts_per_tok"),
+        fields,
+        of="num_local_experts",
         expert_params=3 * width * fields.count("intermediate_size"),
         router_bias=fields.flag("use_routing_bias", otherwise=False),
     )
@@ -198,7 +192,7 @@ def mimo_v2(fields: Fields) -> Stack:
     sliding = full_attention(
         fields,
         n_heads=n_heads,
-        n_kv_heads=fields.count("swa_num_key_value_heads"),
+        kv_field="swa_num_key_value_heads",
         head_dim=fields.count("swa_head_dim"),
         value_dim=fields.count("swa_v_head_dim"),
         window_tokens=fields.count("sliding_window"),
@@ -207,9 +201,8 @@ def mimo_v2(fields: Fields) -> Stack:
     full = full_attention(fields, value_dim=fields.count("v_head_dim"))
     inner = fields.count("moe_intermediate_size")
     sparse = routed(
-        width,
-        n_experts=fields.count("n_routed_experts"),
-        n_active=fields.count("num_experts_per_tok"),
+        fields,
+        of="n_routed_experts",
         expert_params=3 * width * inner,
         shared_params=3 * width * inner * fields.count_or_zero("n_shared_experts"),
         router_bias=True,
@@ -229,12 +222,11 @@ def step3(fields: Fields) -> Stack:
     """Step 3.x: windows in three layers of four, norms of queries and keys, first layers dense, a shared expert."""
     n_layers, width = fields.count("num_hidden_layers"), fields.count("hidden_size")
     fields.ignore("moe_router_scaling_factor")
-    norms, first = 2 * fields.count("head_dim"), fields.count_or_zero("first_k_dense_replace")
+    norms, first = 2 * fields.count("head_dim"), fields.layers_or_zero("first_k_dense_replace", n_layers)
     fields.expect("n_shared_experts", 1)
     sparse = routed(
-        width,
-        n_experts=fields.count("num_experts"),
-        n_active=fields.count("num_experts_per_tok"),
+        fields,
+        of="num_experts",
         expert_params=3 * width * fields.count("moe_intermediate_size"),
         shared_params=3 * width * fields.count("share_expert_dim"),
         router_bias=fields.flag("use_moe_router_bias", otherwise=False),

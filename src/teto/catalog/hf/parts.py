@@ -8,7 +8,7 @@ from teto.catalog.hf.fields import Fields
 from teto.physics.mixers import FullAttention, Mixer
 from teto.physics.shape import Block, Experts
 
-__all__ = ["Feed", "Mix", "Stack", "full_attention", "gated", "grouped", "layer", "plain", "routed"]
+__all__ = ["Feed", "Mix", "Stack", "full_attention", "gated", "grouped", "head_width", "layer", "plain", "routed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +73,23 @@ def grouped(layers: Iterable[Block]) -> tuple[Block, ...]:
     )
 
 
+def head_width(fields: Fields, n_heads: int) -> int:
+    """`head_dim` where it is given, else each head's equal share of `hidden_size`."""
+    if "head_dim" in fields:
+        return fields.count("head_dim")
+    fields.ignore("head_dim")
+    width = fields.count("hidden_size")
+    if width % n_heads:
+        fields.fail("hidden_size", f"a multiple of the {n_heads} heads, as no head_dim is given")
+    return width // n_heads
+
+
 def full_attention(
     fields: Fields,
     *,
     n_heads: int | None = None,
     n_kv_heads: int | None = None,
+    kv_field: str = "num_key_value_heads",
     head_dim: int | None = None,
     value_dim: int | None = None,
     window_tokens: int | None = None,
@@ -94,6 +106,7 @@ def full_attention(
         fields: The config; a number given beside it wins over the field of that name.
         n_heads: Query heads.
         n_kv_heads: Heads of keys and values.
+        kv_field: The field that states them, where `n_kv_heads` is not given.
         head_dim: Of queries and keys, and of values where `value_dim` is not given.
         value_dim: Of values.
         window_tokens: The sliding window.
@@ -106,8 +119,10 @@ def full_attention(
     """
     width = fields.count("hidden_size")
     n_heads = n_heads or fields.count("num_attention_heads")
-    n_kv_heads = n_kv_heads or fields.count("num_key_value_heads", n_heads)
-    key_dim = head_dim or fields.count("head_dim", width // n_heads)
+    n_kv_heads = n_kv_heads or fields.count(kv_field, n_heads)
+    if n_heads % n_kv_heads:
+        fields.fail(kv_field, f"a divisor of the {n_heads} heads")
+    key_dim = head_dim or head_width(fields, n_heads)
     value_dim = value_dim or key_dim
     query, key = n_heads * key_dim, n_kv_heads * key_dim
     value = 0 if shares_key_as_value else n_kv_heads * value_dim
@@ -138,9 +153,27 @@ def plain(width: int, inner: int, *, bias: bool = False) -> Feed:
 
 
 def routed(
-    width: int, *, n_experts: int, n_active: int, expert_params: int, shared_params: int = 0, router_bias: bool = False
+    fields: Fields,
+    *,
+    of: str,
+    active: str = "num_experts_per_tok",
+    expert_params: int,
+    shared_params: int = 0,
+    router_bias: bool = False,
 ) -> Feed:
-    """Experts behind a router of one row each, and what every token goes through beside them."""
+    """Experts behind a router of one row each, and what every token goes through beside them.
+
+    Args:
+        fields: The config.
+        of: The field that states how many experts there are.
+        active: The field that states how many of them a token goes through.
+        expert_params: Parameters of one.
+        shared_params: Parameters beside them.
+        router_bias: Whether each expert's score has a learned correction.
+    """
+    width, n_experts, n_active = fields.count("hidden_size"), fields.count(of), fields.count(active)
+    if n_active > n_experts:
+        fields.fail(active, f"at most {n_experts}, the experts of {of!r}")
     return Feed(
         params=width * n_experts + shared_params,
         experts=Experts(n_experts=n_experts, n_active=n_active, expert_params=expert_params),

@@ -21,7 +21,7 @@ _LINEAR_FLOPS, _DELTA_FLOPS = 5, 7
 def state_bytes_per_element(fields: Fields, name: str) -> int:
     """Bytes of one element of the recurrent state, by the field that states its dtype."""
     dtype = fields.take(name) or "float32"
-    if dtype not in _BYTES:
+    if not isinstance(dtype, str) or dtype not in _BYTES:
         fields.fail(name, "float32, bfloat16 or float16")
     return _BYTES[dtype]
 

@@ -1,0 +1,1 @@
+"""The project's own closed tasks: items with one right answer, and the check that knows it."""
