@@ -35,7 +35,7 @@ def write_odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteOdd:
     """Writes a file with some fields of any type, in place of the whole numbers that they should be."""
 
     def write(odd: Mapping[str, Any]) -> Path:
-        class OddWriter(GGUFWriter):  # type: ignore[misc]
+        class OddWriter(GGUFWriter):
             def write_header_to_file(self, path: Path | None = None) -> None:
                 for key, value in odd.items():
                     if isinstance(value, bool):

@@ -26,7 +26,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path, state: Path, cloud: Cloud) -> Home:
-    """A home of the test's own, in which local answers may take ten minutes: other work on the machine decides nothing."""
+    """A home of the test's own, in which local answers may take ten minutes, however busy the machine is."""
     settings = "[policy]\nadded_delay_limit_s = 600.0\n"
     return Home.make(tmp_path, state=state, cloud_url=cloud.base_url, more_settings=settings)
 
