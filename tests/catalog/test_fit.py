@@ -12,6 +12,7 @@ import pytest
 
 from tests.physics.models import GPU, LLAMA_2_7B, LLAMA_2_7B_FP16
 from teto.catalog.devices import all_devices, find_device
+from teto.catalog.fit.__main__ import agrees
 from teto.catalog.fit.holdout import Errors, held_out, noise_floor, speed_errors
 from teto.catalog.fit.observe import Observation, observed
 from teto.catalog.fit.solve import solve
@@ -190,6 +191,21 @@ def test_no_estimate_of_the_catalog_is_below_its_ceiling() -> None:
                 assert (np.asarray(deployment.prefill_s(contexts)) >= least_s * (1 - 1e-12)).all()
                 n_checked += 1
     assert n_checked > 1000
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("eta = 0.935, bias -0.1 %", "eta = 0.934, bias +0.1 %", True),
+        ("t0 = 8.000e-05", "t0 = 8.100e-05", True),
+        ("t0 = 8.000e-05", "t0 = 9.000e-05", False),
+        ("median 6.1 %: **missed**", "median 6.0 %: met", False),
+        ("p90 11.8 %", "p90 12.9 %", False),
+    ],
+)
+def test_a_check_forgives_rounding_only(first: str, second: str, *, same: bool) -> None:
+    """Other processors add in another order: numbers may move in their last place, words may not."""
+    assert agrees(first, second) == same
 
 
 @pytest.mark.timeout(400)
