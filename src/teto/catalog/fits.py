@@ -10,7 +10,7 @@ from teto.catalog.devices import DeviceEntry
 from teto.errors import ConfigError
 from teto.physics.estimate import Fit
 
-__all__ = ["FitEntry", "all_fits", "decode_fits", "encode_fits", "engine_of", "find_fit"]
+__all__ = ["FitEntry", "all_fits", "decode_fits", "encode_fits", "engine_of", "find_fit", "toml_value"]
 
 
 class FitEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -100,17 +100,18 @@ def decode_fits(text: bytes, *, file: str) -> tuple[FitEntry, ...]:
 
 
 def encode_fits(entries: tuple[FitEntry, ...]) -> str:
-    """The TOML of some entries; numbers with six digits, so that the file is the same wherever it is made."""
+    """The TOML of some entries; one block for each."""
     blocks = []
     for entry in entries:
         lines = ["[[fit]]"]
         for key, value in msgspec.to_builtins(entry).items():
-            lines.append(f"{key} = {_toml(value)}")
+            lines.append(f"{key} = {toml_value(value)}")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
 
 
-def _toml(value: object) -> str:
+def toml_value(value: object) -> str:
+    """A value as TOML; numbers with four digits: more are not in the data, and fewer bits differ between machines."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -118,9 +119,9 @@ def _toml(value: object) -> str:
     if isinstance(value, str):
         return f"'{value}'" if "\\" in value else f'"{value}"'
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {toml_value(item)}" for key, item in value.items()) + " }"
     return str(value)
 
 

@@ -5,6 +5,7 @@ from importlib import resources
 
 import msgspec
 
+from teto.catalog.fits import toml_value
 from teto.errors import ConfigError
 from teto.physics.power import PowerFit
 
@@ -83,30 +84,12 @@ def queue_entry() -> QueueEntry:
     return _read().queue
 
 
-def _number(value: float) -> str:
-    return f"{value:.3g}" if "e" not in f"{value:.3g}" else f"{value:.2e}"
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool | int):
-        return str(value).lower()
-    if isinstance(value, float):
-        return _number(value) if "." in _number(value) or "e" in _number(value) else f"{_number(value)}.0"
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
-    raise TypeError(f"no TOML for {value!r}")
-
-
 def encode_load(power: tuple[PowerEntry, ...], queue: QueueEntry) -> str:
-    """The TOML of the entries; numbers with three digits, so that the file is the same wherever it is made."""
+    """The TOML of the entries, as that of the fits."""
     kinds: list[tuple[str, msgspec.Struct]] = [("[[power]]", entry) for entry in power]
     kinds.append(("[queue]", queue))
     blocks = [
-        "\n".join([mark, *(f"{key} = {_toml(value)}" for key, value in msgspec.to_builtins(entry).items())])
+        "\n".join([mark, *(f"{key} = {toml_value(value)}" for key, value in msgspec.to_builtins(entry).items())])
         for mark, entry in kinds
     ]
     return "\n\n".join(blocks) + "\n"

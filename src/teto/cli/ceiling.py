@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
+from teto.cli.asked import json_text
 from teto.cli.inputs import (
     BYTES,
     COUNT,
@@ -88,7 +89,7 @@ def _refuse_unread(ctx: click.Context) -> None:
 
 
 def _plain(weight_bytes: float, *, as_json: bool, **options: Any) -> None:
-    from teto.cli.ceiling_text import print_json, print_plain
+    from teto.cli.ceiling_text import print_plain
     from teto.physics.judgement import judge
 
     device = named_device(
@@ -104,18 +105,20 @@ def _plain(weight_bytes: float, *, as_json: bool, **options: Any) -> None:
             tokens_per_step=options["tokens_per_step"],
         )
     if as_json:
-        print_json(
-            {
-                "weight_bytes": weight_bytes,
-                "mem_bandwidth_bytes_per_s": options["n_devices"] * device.mem_bandwidth_bytes_per_s,
-                "decode": {
-                    "ceiling_tokens_per_s": round(speed, 4),
-                    "batch": options["batch"],
-                    "ceiling_aggregate_tokens_per_s": round(options["batch"] * speed, 4),
-                    "ceiling_s": 1 / speed,
-                },
-                "judgement": judgement,
-            }
+        click.echo(
+            json_text(
+                {
+                    "weight_bytes": weight_bytes,
+                    "mem_bandwidth_bytes_per_s": options["n_devices"] * device.mem_bandwidth_bytes_per_s,
+                    "decode": {
+                        "ceiling_tokens_per_s": round(speed, 4),
+                        "batch": options["batch"],
+                        "ceiling_aggregate_tokens_per_s": round(options["batch"] * speed, 4),
+                        "ceiling_s": 1 / speed,
+                    },
+                    "judgement": judgement,
+                }
+            )
         )
     else:
         print_plain(device, weight_bytes, speed, judgement, batch=options["batch"])
@@ -156,7 +159,7 @@ def _full(model: str, *, as_json: bool, **options: Any) -> None:
         output_tokens=options["output_tokens"],
     )
     if as_json:
-        ceiling_text.print_json(found)
+        click.echo(json_text(found))
     else:
         ceiling_text.print_answer(found)
     if options["picture"] is not None:

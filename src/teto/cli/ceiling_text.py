@@ -1,7 +1,7 @@
 """Prints the answer of `teto ceiling` for people, and as JSON."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,17 +13,10 @@ if TYPE_CHECKING:
     from teto.physics.judgement import Judgement
     from teto.physics.memory import Fitting
 
-__all__ = ["print_answer", "print_json", "print_plain"]
+__all__ = ["print_answer", "print_plain"]
 
 _LEFT = 14
 _COLUMN = 42
-
-
-def print_json(value: Any) -> None:
-    """The same figures, whole."""
-    import orjson
-
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_DATACLASS).decode())
 
 
 def print_plain(

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from teto.cli.asked import json_text
 from teto.units import show_bytes, show_rate
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def list_devices(*, family: str | None = None, as_json: bool = False) -> None:
     found = [entry for entry in all_devices() if family in {None, entry.family}]
     found.sort(key=lambda entry: entry.mem_bandwidth_bytes_per_s.value)
     if as_json:
-        _print_json([_row(entry) for entry in found])
+        click.echo(json_text([_row(entry) for entry in found]))
         return
     width = max(len(entry.id) for entry in found)
     click.echo(
@@ -103,9 +104,3 @@ def _row(entry: "DeviceEntry") -> dict[str, Any]:
         "power_w": None if entry.power_w is None else entry.power_w.value,
         "group": entry.group,
     }
-
-
-def _print_json(value: Any) -> None:
-    import orjson
-
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from teto.cli.asked import json_text
 from teto.units import show_bytes
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def list_shapes(*, as_json: bool) -> None:
         for entry in all_models()
     ]
     if as_json:
-        _print_json(rows)
+        click.echo(json_text(rows))
         return
     width = max(len(str(row["id"])) for row in rows)
     click.echo(f"{'id':{width}}  {'total':>9}  {'active':>9}  {'KV/token':>9}  format")
@@ -56,7 +57,7 @@ def show_shape(model: str, *, as_json: bool) -> None:
     found = resolve_shape(model)
     facts = _facts(found.shape, found.source, quoted=found.quoted, exact=found.exact)
     if as_json:
-        _print_json(facts)
+        click.echo(json_text(facts))
         return
     _print(found.shape, facts)
 
@@ -126,9 +127,3 @@ def _print(shape: "Shape", facts: dict[str, Any]) -> None:
 
 def _billions(params: float | None) -> str:
     return "not stated" if params is None else f"{params / 1e9:g} B"
-
-
-def _print_json(value: Any) -> None:
-    import orjson
-
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
