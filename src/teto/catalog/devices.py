@@ -1,16 +1,15 @@
 """The devices that teto knows by name: `data/devices/*.toml`, one file a family, every figure with its source."""
 
-import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
 from typing import Final
 
 import msgspec
 
-from teto.errors import ConfigError, UnknownNameError
+from teto.catalog.lookup import data_files, find_by_name, index_by_name
+from teto.errors import ConfigError
 from teto.physics.device import FactKind, Family
 
 __all__ = ["DeviceEntry", "Fact", "Rates", "all_devices", "decode_devices", "find_device"]
@@ -133,9 +132,7 @@ def all_devices() -> tuple[DeviceEntry, ...]:
     Raises:
         ConfigError: a data file is faulty.
     """
-    folder = resources.files("teto.catalog") / "data" / "devices"
-    files = [file for file in folder.iterdir() if file.name.endswith(".toml")]
-    entries = [entry for file in files for entry in decode_devices(file.read_bytes(), file=f"devices/{file.name}")]
+    entries = [entry for file, text in data_files("devices") for entry in decode_devices(text, file=file)]
     return tuple(sorted(entries, key=lambda entry: entry.id))
 
 
@@ -145,16 +142,11 @@ def find_device(name: str) -> DeviceEntry:
     Raises:
         UnknownNameError: with the nearest ids.
     """
-    known = _by_name()
-    wanted = _plain(name)
-    if wanted in known:
-        return known[wanted]
-    near = difflib.get_close_matches(wanted, known, n=6, cutoff=0.5)
-    ids = list(dict.fromkeys(known[found].id for found in near))[:3]
-    raise UnknownNameError(
-        f"No device is called {name!r}; the nearest are {', '.join(ids)}."
-        if ids
-        else f"No device is called {name!r}, and none of the {len(all_devices())} has a name like it.",
+    return find_by_name(
+        name,
+        _by_name(),
+        plain=_plain,
+        kind="device",
         fix="Give the id of a device in the catalog, or add it to a file in catalog/data/devices.",
     )
 
@@ -166,16 +158,12 @@ def _by_name() -> Mapping[str, DeviceEntry]:
 
 def _index(entries: Iterable[DeviceEntry]) -> Mapping[str, DeviceEntry]:
     """Every entry by its id, name and aliases, all in plain form."""
-    index: dict[str, DeviceEntry] = {}
-    for entry in entries:
-        for name in {_plain(name) for name in (entry.id, entry.name, *entry.aliases)}:
-            if name in index:
-                raise ConfigError(
-                    f"A device name must mean one device, found {name!r} for {index[name].id!r} and {entry.id!r}.",
-                    fix="Remove it from one of the two in catalog/data/devices.",
-                )
-            index[name] = entry
-    return index
+    named = (
+        (name, entry)
+        for entry in entries
+        for name in sorted({_plain(name) for name in (entry.id, entry.name, *entry.aliases)})
+    )
+    return index_by_name(named, kind="device")
 
 
 def _plain(name: str) -> str:

@@ -1,16 +1,15 @@
 """The models that teto knows by name: `data/models/*.toml`, one file a family, the facts of each config.json."""
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
-from importlib import resources
 from typing import Any, Final
 
 import msgspec
 
 from teto.catalog.hf_config import ModelConfig, read_hf_config
-from teto.errors import ConfigError, UnknownNameError
+from teto.catalog.lookup import data_files, find_by_name, index_by_name
+from teto.errors import ConfigError
 from teto.physics.shape import Shape
 
 __all__ = ["ModelEntry", "Quoted", "all_models", "decode_models", "find_model"]
@@ -88,9 +87,7 @@ def all_models() -> tuple[ModelEntry, ...]:
     Raises:
         ConfigError: a data file is faulty.
     """
-    folder = resources.files("teto.catalog") / "data" / "models"
-    files = [file for file in folder.iterdir() if file.name.endswith(".toml")]
-    entries = [entry for file in files for entry in decode_models(file.read_bytes(), file=f"models/{file.name}")]
+    entries = [entry for file, text in data_files("models") for entry in decode_models(text, file=file)]
     return tuple(sorted(entries, key=lambda entry: entry.id))
 
 
@@ -100,16 +97,11 @@ def find_model(name: str) -> ModelEntry:
     Raises:
         UnknownNameError: with the nearest ids.
     """
-    known = _by_name()
-    wanted = _plain(name)
-    if wanted in known:
-        return known[wanted]
-    near = difflib.get_close_matches(wanted, known, n=6, cutoff=0.5)
-    ids = list(dict.fromkeys(known[found].id for found in near))[:3]
-    raise UnknownNameError(
-        f"No model is called {name!r}; the nearest are {', '.join(ids)}."
-        if ids
-        else f"No model is called {name!r}, and none of the {len(all_models())} has a name like it.",
+    return find_by_name(
+        name,
+        _by_name(),
+        plain=_plain,
+        kind="model",
         fix="Run `teto models catalog`, or give a .gguf file or a config.json.",
     )
 
@@ -121,18 +113,15 @@ def _by_name() -> Mapping[str, ModelEntry]:
 
 def _index(entries: Iterable[ModelEntry]) -> Mapping[str, ModelEntry]:
     """Every entry by its id, name and aliases in plain form; under a name that states a format, with that format."""
-    index: dict[str, ModelEntry] = {}
-    for entry in entries:
-        named = {_plain(name): entry for name in (entry.id, entry.name, *entry.aliases)}
-        named |= {_plain(name): msgspec.structs.replace(entry, format=stated) for name, stated in entry.formats.items()}
-        for name, found in named.items():
-            if name in index:
-                raise ConfigError(
-                    f"A model name must mean one model, found {name!r} for {index[name].id!r} and {entry.id!r}.",
-                    fix="Remove it from one of the two in catalog/data/models.",
-                )
-            index[name] = found
-    return index
+    return index_by_name((pair for entry in entries for pair in _names(entry).items()), kind="model")
+
+
+def _names(entry: ModelEntry) -> Mapping[str, ModelEntry]:
+    named = {_plain(name): entry for name in (entry.id, entry.name, *entry.aliases)}
+    stated = entry.formats.items()
+    return named | {
+        _plain(name): msgspec.structs.replace(entry, format=weight_format) for name, weight_format in stated
+    }
 
 
 def _plain(name: str) -> str:
