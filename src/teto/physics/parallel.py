@@ -19,7 +19,7 @@ _ACTIVATION_BYTES = 2
 
 def exchanged_bytes(shape: Shape, n_devices: Values, n_tokens: Values) -> Values:
     """Bytes that one device sends for so many tokens in one step: two all-reduces of 16-bit activations a layer."""
-    return 2 * shape.n_layers * (2 * (n_devices - 1) / n_devices) * shape.width * _ACTIVATION_BYTES * n_tokens
+    return 2 * shape.n_whole_layers * (2 * (n_devices - 1) / n_devices) * shape.width * _ACTIVATION_BYTES * n_tokens
 
 
 def copies_of_cache(mixer: Mixer, n_devices: Values) -> Values:

@@ -167,7 +167,7 @@ def stack_rows(rows: Sequence[ServerRow]) -> Stack:
         flops_per_s=_column(row.flops_per_s for row in rows),
         link_bytes_per_s=_column(row.device.link_bytes_per_s or np.inf for row in rows),
         rated_w=_column(row.device.power_w or np.nan for row in rows),
-        n_layers=_column(row.shape.n_layers for row in rows),
+        n_layers=_column(row.shape.n_whole_layers for row in rows),
         linear_bytes=_column(n * row.weights.dense_bytes for row, n in zip(rows, copies, strict=True)),
         expert_bytes=_column(sum(one.n_layers * one.n_experts * one.expert_bytes for one in group) for group in groups),
         expert_share=_column(group[0].n_active / group[0].n_experts if group else 1.0 for group in groups),
