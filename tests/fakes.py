@@ -232,6 +232,21 @@ class MemoryLedger:
 
 
 @dataclass(slots=True)
+class MemoryDriftStore:
+    """Keeps the drift alarms' state in memory."""
+
+    state: bytes | None = None
+
+    def load(self) -> bytes | None:
+        """What was saved last."""
+        return self.state
+
+    async def save(self, state: bytes) -> None:
+        """Replace it."""
+        self.state = state
+
+
+@dataclass(slots=True)
 class FakeMeter:
     """A counter that rises by `step_j` at each reading, or has none."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from teto.config import Resolved, RouteSettings, Settings, describe, resolve
+from teto.config import PrivacySettings, Resolved, RouteSettings, Settings, describe, resolve
 from teto.errors import ConfigError
 
 CLOUD = '[upstreams.main]\nbase_url = "https://api.example.com/v1"\nmodel = "m"\napi_key_env = "MAIN_KEY"\n'
@@ -83,7 +83,7 @@ def test_upstreams_and_routes_come_from_the_file() -> None:
     [
         ("[gatway]\nport = 1", "teto.toml: unknown table 'gatway'", "Did you mean gateway?"),
         ("[gateway]\nprot = 1", "teto.toml: unknown setting 'gateway.prot'", "Did you mean port"),
-        ("[zzz]", "teto.toml: unknown table 'zzz'", "Known: engine, gateway, ledger"),
+        ("[zzz]", "teto.toml: unknown table 'zzz'", "Known: drift, engine, gateway, ledger"),
         (f"{CLOUD}basurl = 1", "unknown setting 'upstreams.main.basurl'", "Did you mean base_url?"),
         ("[[routes]]\nmatsch = 'x'", "unknown setting 'routes[0].matsch'", "Did you mean match?"),
     ],
@@ -242,7 +242,7 @@ def test_every_setting_is_described() -> None:
     names = [name for name, *_ in rows]
     assert len(set(names)) == len(names)
     assert names[0] == "gateway.host"
-    assert names[-1] == "routes[0].upstream"
+    assert names[-1] == "routes[0].hedge_above"
     assert ("upstreams.main.model", "m", "teto.toml") in [row[:3] for row in rows]
 
 
@@ -264,3 +264,100 @@ def test_a_number_without_end_is_refused(value: str) -> None:
     """Infinity is no limit: it cannot be written into a receipt, which is JSON."""
     with pytest.raises(ConfigError, match=r"policy\.added_delay_limit_s must be"):
         settle(f"[policy]\nadded_delay_limit_s = {value}\n")
+
+
+RULES = """
+[[privacy]]
+name = "people"
+detect = ["cpf", "email"]
+[[privacy]]
+key = ["AB12cd34ef56"]
+header = { X-Data-Class = "secret*" }
+tag = ["hr", "legal-*"]
+"""
+
+
+def test_rules_of_privacy_come_from_the_file() -> None:
+    """Tables of privacy are read in their order, each with what it states; the gateway's settings hold them."""
+    resolved = settle(RULES)
+    assert resolved.settings.gateway.privacy == (
+        PrivacySettings(name="people", detect=("cpf", "email")),
+        PrivacySettings(key=("AB12cd34ef56",), header={"X-Data-Class": "secret*"}, tag=("hr", "legal-*")),
+    )
+    rows = {name: (value, origin) for name, value, origin, _ in describe(resolved)}
+    assert rows["privacy[0].name"] == ("people", "teto.toml")
+    assert rows["privacy[0].tag"] == ((), "default")
+    assert rows["privacy[1].header"] == ({"X-Data-Class": "secret*"}, "teto.toml")
+    assert not [name for name in rows if name.startswith("gateway.privacy")]
+
+
+def test_without_rules_nothing_is_private() -> None:
+    """No rule is the default, and no setting of the gateway's own table makes one."""
+    assert Settings().gateway.privacy == ()
+    with pytest.raises(ConfigError, match=r"unknown setting 'gateway\.privacy'"):
+        settle("[gateway]\nprivacy = []")
+    with pytest.raises(ConfigError, match="unknown setting"):
+        settle(environment={"TETO_GATEWAY_PRIVACY": "cpf"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[privacy]]\n", r"teto\.toml: privacy\[0\] must state a condition: key, header, tag or detect"),
+        ("[[privacy]]\nname = 'x'", r"privacy\[0\] must state a condition"),
+        ("[[privacy]]\ndetect = []\ntag = []\nheader = {}", r"privacy\[0\] must state a condition"),
+        ("[privacy]\ndetect = ['cpf']", r"privacy must be \[\[privacy\]\] tables"),
+        ("[[privacy]]\ndetect = 'cpf'", r"privacy\[0\]\.detect = 'cpf': Expected `array`"),
+        ("[[privacy]]\nkey = ['sk-my-secret-key-1']", r"privacy\[0\]\.key must hold 12 to 64 hex digits"),
+        ("[[privacy]]\nkey = ['ab12cd34ef5']", r"privacy\[0\]\.key must hold 12 to 64 hex digits"),
+        ("[[privacy]]\nheader = { 'x class' = 'a' }", r"privacy\[0\]\.header must give names of headers"),
+        ("[[privacy]]\nheader = { x-class = '' }", r"privacy\[0\]\.header must give names of headers"),
+        ("[[privacy]]\nheader = { x-class = 1 }", r"privacy\[0\]\.header = "),
+        ("[[privacy]]\ntag = ['hr', ' ']", r"privacy\[0\]\.tag must hold globs, none of them empty"),
+        ("[[privacy]]\nname='a'\ntag=['x']\n[[privacy]]\nname='a'\ntag=['y']", r"privacy\[1\]\.name must differ"),
+    ],
+)
+def test_a_rule_that_keeps_nothing_is_refused(text: str, message: str) -> None:
+    """A rule that could never hold, or not as it was meant, is refused by its place, and a key is not repeated."""
+    with pytest.raises(ConfigError, match=message) as raised:
+        settle(text)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fix"),
+    [
+        ("cfp", "Did you mean cpf or cnpj?"),
+        ("e-mail", "Did you mean email?"),
+        ("zzz", "Known: all, api_key, card, cnpj"),
+    ],
+)
+def test_an_unknown_detector_is_refused_with_the_nearest(kind: str, fix: str) -> None:
+    """A misspelt detector is an error with its nearest names, and not a rule that finds nothing."""
+    with pytest.raises(
+        ConfigError, match=rf"teto\.toml: privacy\[0\]\.detect: there is no detector '{kind}'"
+    ) as raised:
+        settle(f"[[privacy]]\ndetect = ['cpf', '{kind}']")
+    assert raised.value.fix is not None
+    assert raised.value.fix.startswith(fix)
+
+
+def test_a_misspelt_condition_is_refused() -> None:
+    """A condition that does not exist would be one that is not there."""
+    with pytest.raises(ConfigError, match=r"unknown setting 'privacy\[0\]\.headers'"):
+        settle("[[privacy]]\nheaders = { x-class = 'a' }")
+
+
+def test_a_rule_for_a_key_that_nobody_has_is_refused() -> None:
+    """Where clients have keys, a rule's key is one of theirs; where they have none, any may be meant."""
+    keys = f"[gateway]\napi_key_sha256 = ['ab12cd34ef56{'0' * 52}']\n"
+    settle(f"{keys}[[privacy]]\nkey = ['AB12CD34EF56']")
+    settle("[[privacy]]\nkey = ['ab12cd34ef56']")
+    with pytest.raises(ConfigError, match=r"privacy\[0\]\.key must name keys of gateway\.api_key_sha256"):
+        settle(f"{keys}[[privacy]]\nkey = ['ab12cd34ef57']")
+
+
+def test_a_rule_in_the_environment_is_refused() -> None:
+    """Rules live in the file: one that somebody trusts is not left out in silence."""
+    with pytest.raises(ConfigError, match="environment TETO_PRIVACY_DETECT: rules of privacy live in the file"):
+        settle(environment={"TETO_PRIVACY_DETECT": "cpf"})

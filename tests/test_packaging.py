@@ -162,7 +162,8 @@ def test_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
     with zipfile.ZipFile(next(tmp_path.glob("teto-*.whl"))) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
         metadata = {name.split(".dist-info/")[1] for name in wheel.namelist() if ".dist-info/" in name}
-    sources = [path for path in SOURCE.rglob("*") if path.suffix in {".py", ".toml", ".typed"}]
+    kinds = {".py", ".toml", ".typed", ".json", ".jsonl", ".npz"}
+    sources = [path for path in SOURCE.rglob("*") if path.suffix in kinds]
     assert names == {path.relative_to(ROOT / "src").as_posix() for path in sources}
     assert {"licenses/LICENSE", "entry_points.txt"} <= metadata
 

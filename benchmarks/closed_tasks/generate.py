@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script,
 
 from closed_tasks.items import rendered
 
-PATH = Path(__file__).resolve().parents[1] / "data" / "closed_tasks" / "items.jsonl"
+PATH = Path(__file__).resolve().parents[2] / "src" / "teto" / "closed_tasks" / "items.jsonl"
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ from typing import Any, Final
 from closed_tasks.classify import joined
 from closed_tasks.draw import Draw
 from closed_tasks.item import Difficulty, Draft, Language, json_schema
-from closed_tasks.language_names import ENGLISH, PORTUGUESE
 from closed_tasks.words import Frame, frames, rows
+from teto.closed_tasks.language_names import ENGLISH, PORTUGUESE
 
 __all__ = ["language_of"]
 

@@ -7,7 +7,9 @@ The tree:
     ├── UnknownNameError               2   404   a model, receipt or mode that does not exist
     ├── RequestError                   2   400   the client's request cannot be understood
     │   ├── AuthenticationError        2   401   no key, or the wrong one
-    │   └── ContextOverflowError       2   413   the prompt is larger than the context
+    │   ├── ContextOverflowError       2   413   the prompt is larger than the context
+    │   └── PrivacyError               2   403   a cloud is asked for, and privacy keeps the request here
+    │       └── KeptHereError          2   422   privacy keeps it here, and the local model does not answer it
     ├── WeightsError                   3   503   the store cannot give the weights
     │   ├── MissingWeightsError        3   503   they were never pulled
     │   ├── CorruptWeightsError        3   503   their sha256 is not the catalog's
@@ -35,8 +37,10 @@ __all__ = [
     "EngineBusyError",
     "EngineDiedError",
     "EngineError",
+    "KeptHereError",
     "MissingWeightsError",
     "PortTakenError",
+    "PrivacyError",
     "RequestError",
     "StoppingError",
     "TetoError",
@@ -105,6 +109,23 @@ class ContextOverflowError(RequestError):
 
     http_status = 413
     code = "context_length_exceeded"
+
+
+class PrivacyError(RequestError):
+    """A request that a rule of privacy keeps here asks for the cloud; nothing was sent."""
+
+    http_status = 403
+    code = "private_request"
+
+
+class KeptHereError(PrivacyError):
+    """A rule of privacy keeps the request here, and the local model cannot stand behind an answer.
+
+    The status is 422 and not 503: the same request would be refused again, so a client should not repeat it.
+    """
+
+    http_status = 422
+    code = "private_unanswered"
 
 
 class WeightsError(TetoError):

@@ -15,6 +15,7 @@ from teto.wire.generation import Finish, Piece
 __all__ = [
     "Capability",
     "Clock",
+    "DriftStore",
     "Engine",
     "EngineFacts",
     "EngineState",
@@ -160,6 +161,16 @@ class Ledger(Protocol):
 
     async def close(self) -> None:
         """Write what waits, and close."""
+
+
+class DriftStore(Protocol):
+    """Keeps the state of the drift alarms, as the bytes that it was given."""
+
+    def load(self) -> bytes | None:
+        """What was saved last; None where nothing was."""
+
+    async def save(self, state: bytes) -> None:
+        """Replace it, whole or not at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,20 @@ from teto.physics.cost import Cost
 from teto.physics.energy import Energy
 from teto.traffic.tokens import TokenVector
 from teto.triage.admission import Reason
+from teto.triage.policy import Promise
 
-__all__ = ["CloudRun", "DecisionRecord", "LocalRun", "Phase", "Receipt", "Route", "RunOutcome"]
+__all__ = [
+    "CloudRun",
+    "DecisionRecord",
+    "ExtraRun",
+    "LocalRun",
+    "Phase",
+    "Receipt",
+    "Route",
+    "RunOutcome",
+    "Texts",
+    "Truth",
+]
 
 Route = Literal["local", "cloud", "none"]
 RunOutcome = Literal["kept", "discarded", "shadow", "cancelled", "failed"]
@@ -40,8 +52,19 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraRun:
+    """What the engine was asked beside the answer, to judge it: an empty input, once an instruction, or again."""
+
+    kind: Literal["empty input", "second answer"]
+    prompt_tokens: int
+    output_tokens: int
+    seconds: float
+    energy: Energy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LocalRun:
-    """What the engine did for a call, whether or not its answer was used."""
+    """What the engine did for a call, whether or not its answer was used; `extra` is not in its other figures."""
 
     engine: str
     model: str
@@ -58,6 +81,7 @@ class LocalRun:
     energy: Energy
     answer_sha256: str | None
     note: str = ""
+    extra: tuple[ExtraRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,15 +102,23 @@ class CloudRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord:
-    """Why the call went where it went: the verdict, the code of the reason that settled it, and every reason."""
+    """Why the call went where it went: the verdict, the code of the reason that settled it, and every reason.
+
+    `promise` is what a threshold rests on, None where nothing is promised. `score_id` names the score that
+    `confidence` is of, None for the conservative policy's. `privacy` names the rule that kept the call local-only,
+    None where none did.
+    """
 
     verdict: str
     decisive: str
     task: str
     confidence: float | None
     threshold: float | None
-    calibrated: bool
     reasons: tuple[Reason, ...]
+    language: str = "unknown"
+    promise: Promise | None = None
+    score_id: str | None = None
+    privacy: str | None = None
 
     @property
     def decisive_text(self) -> str:
@@ -95,8 +127,37 @@ class DecisionRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """What is known of the local answer: that it agrees with the cloud's, or that somebody judged it.
+
+    `right` is None where a program cannot tell whether the two agree, or nobody has judged it yet.
+    `inclusion_fraction` is the probability with which this call was chosen to be known: 1 in observe mode.
+    """
+
+    source: Literal["cloud", "label"]
+    right: bool | None
+    inclusion_fraction: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """What was asked and said, kept only where `ledger.keep_texts` is on, and never of private requests.
+
+    An answer is None where it did not end, or nobody gave it.
+    """
+
+    asked: str
+    local: str | None
+    cloud: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """One served call. Times are seconds from its arrival; `created_s` is the Unix time of that."""
+    """One served call. Times are seconds from its arrival; `created_s` is the Unix time of that.
+
+    `truth` is None unless the call was drawn at random, whatever was decided: an answer that is known because the
+    call was escalated says nothing about those that are kept.
+    """
 
     id: str
     created_s: float
@@ -115,3 +176,5 @@ class Receipt:
     energy: Energy
     cost: Cost
     cost_had_all_gone_up: Cost
+    truth: Truth | None = None
+    texts: Texts | None = None

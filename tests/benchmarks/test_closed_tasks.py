@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from closed_tasks.check import fold, is_right
 from closed_tasks.item import LANGUAGES, TASKS
 from closed_tasks.items import SLICE_SIZE, prompt_key, rendered
 from closed_tasks.words import frames
+from teto.closed_tasks.check import fold, is_right
 
 _DATA = Path(__file__).resolve().parents[2] / "benchmarks" / "data"
-_FILE = _DATA / "closed_tasks" / "items.jsonl"
+_FILE = Path(__file__).resolve().parents[2] / "src" / "teto" / "closed_tasks" / "items.jsonl"
 _FRAMES = {"closed_qa": "qa_frames", "code": "code_frames"}
 _SHARED_WORDS = 8
 

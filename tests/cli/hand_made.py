@@ -61,7 +61,6 @@ KEPT: Final = Receipt(
         task="classify",
         confidence=0.97531,
         threshold=0.85,
-        calibrated=False,
         reasons=(
             Reason(code="task_closed", text="Task classify ('sentiment')."),
             Reason(code="confident", text="Confidence 0.975 over 2 tokens.", figures={"confidence": 0.97531}),
@@ -91,7 +90,6 @@ ESCALATED: Final = Receipt(
         task="unknown",
         confidence=None,
         threshold=None,
-        calibrated=False,
         reasons=(Reason(code="task_open", text="Task unknown ('explain' asks for more than the text holds)."),),
     ),
     local=None,
@@ -128,7 +126,6 @@ REFUSED: Final = Receipt(
         task="unknown",
         confidence=None,
         threshold=None,
-        calibrated=False,
         reasons=(),
     ),
     local=None,

@@ -54,6 +54,7 @@ def test_as_text(home: Home) -> None:
         ("routes[0].match", '"gpt-*"', "teto.toml"),
         ("routes[0].to", '"cloud"', "teto.toml"),
         ("routes[0].upstream", '""', "default"),
+        ("routes[0].hedge_above", "unset", "default"),
     ]
     assert ("weights.hub", "true", "default", "fetch from the model hub") in rows
     assert len({line.index(row[1]) for line, row in zip(done.stdout.splitlines(), rows, strict=True)}) == 1

@@ -69,3 +69,12 @@ def test_a_cloud_without_usage_says_so() -> None:
     assert "  cloud    main gpt-4o-mini: status 200, no usage, first token 300 ms, 1.23 s; cut" in list(
         summary(receipt)
     )
+
+
+def test_a_receipt_of_a_private_call_says_so() -> None:
+    """Story and summary name the rule that kept the call here; of any other call they say nothing about privacy."""
+    private = replace(KEPT, decision=replace(KEPT.decision, privacy="people"))
+    line = "  privacy  local-only by the rule 'people': nothing of it was sent to a cloud"
+    assert line in list(story(private))
+    assert line in list(summary(private))
+    assert not [line for line in [*story(KEPT), *summary(ESCALATED)] if "privacy" in line]

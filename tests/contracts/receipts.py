@@ -40,7 +40,6 @@ def a_receipt(receipt_id: str = "r-1", *, created_s: float = 1000.0, status: int
             task="classify",
             confidence=0.5,
             threshold=0.85,
-            calibrated=False,
             reasons=(Reason(code="unsure", text="Não é certo.", figures={"confidence": 0.5}),),
         ),
         local=LocalRun(

@@ -10,20 +10,22 @@ from typing import Any
 
 import aiohttp
 
-from tests.fakes import FakeEngine, FakeMeter, MemoryLedger, engine_facts, sure_pieces
+from tests.fakes import FakeEngine, FakeMeter, MemoryDriftStore, MemoryLedger, engine_facts, sure_pieces
 from tests.scripted_upstream import Reply, ScriptedUpstream, connect, open_scripted, until
 from teto.catalog.prices import own_cost
+from teto.catalog.task_model import shipped_task_model
 from teto.cli.server import new_server
-from teto.config import GatewaySettings, PolicySettings, RouteSettings
+from teto.config import DriftSettings, GatewaySettings, PolicySettings, RouteSettings
 from teto.errors import TetoError
 from teto.gateway.app import App, create_app
 from teto.gateway.parts import ChatParts
 from teto.gateway.routing import Router
 from teto.measure.clock import SystemClock
 from teto.physics.cost import Cost
-from teto.ports import Clock, PowerMeter, Upstream
+from teto.ports import Clock, DriftStore, PowerMeter, Upstream
 from teto.receipt import Receipt
 from teto.traffic.tokens import TokenVector
+from teto.triage.calibration import Calibration
 
 __all__ = [
     "CLASSIFY",
@@ -180,6 +182,10 @@ async def open_stand(
     clock: Clock | None = None,
     power: PowerMeter | None = None,
     ledger: MemoryLedger | None = None,
+    calibration: Calibration | None = None,
+    drift: DriftSettings | None = None,
+    drift_store: DriftStore | None = None,
+    keep_texts: bool = False,
 ) -> AsyncIterator[Stand]:
     """A gateway with these parts, served by uvicorn in this loop, and closed in order."""
     engine = engine or FakeEngine()
@@ -197,6 +203,11 @@ async def open_stand(
             price=_own_price,
             gateway=gateway or GatewaySettings(),
             policy=policy or PolicySettings(),
+            task_model=shipped_task_model(),
+            calibration=calibration,
+            drift=drift or DriftSettings(),
+            drift_store=drift_store or MemoryDriftStore(),
+            keep_texts=keep_texts,
             mean_power_w=0.0,
         )
     )

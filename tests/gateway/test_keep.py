@@ -53,7 +53,7 @@ async def test_receipt_says_why_it_was_kept() -> None:
         receipt = stand.kept_receipt(await stand.ask())
         decision = receipt.decision
         assert (receipt.route, receipt.status, receipt.degraded) == ("local", 200, False)
-        assert (decision.verdict, decision.task, decision.calibrated) == ("keep", "classify", False)
+        assert (decision.verdict, decision.task, decision.promise) == ("keep", "classify", None)
         assert decision.confidence == pytest.approx(0.990, abs=1e-3)
         assert decision.threshold == PolicySettings().min_confidence
         assert [reason.code for reason in decision.reasons] == ["task_closed", "in_time", "confident"]

@@ -84,3 +84,34 @@ def test_without_upstreams_there_is_nowhere_to_go_up() -> None:
 def test_names_are_the_virtual_models_and_the_plain_routes() -> None:
     """Globs are not names that a client could pick."""
     assert ROUTER.names == ["teto/auto", "teto/local", "teto/cloud", "gpt-4o-mini"]
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "course"),
+    [
+        ("teto/auto", "auto", "private"),
+        ("teto/auto", "observe", "private"),
+        ("teto/auto", "local", "local"),
+        ("teto/auto", "cloud", "refused"),
+        ("teto/local", "auto", "local"),
+        ("teto/local", "cloud", "refused"),
+        ("teto/cloud", "auto", "refused"),
+        ("teto/cloud", "local", "refused"),
+        ("gpt-4o", "auto", "private"),
+        ("gpt-4o-mini", "observe", "local"),
+        ("claude-3-opus", "observe", "refused"),
+    ],
+)
+def test_target_of_a_private_request_holds_no_upstream(name: str, mode: Mode, course: str) -> None:
+    """Whatever name, route and mode say: who asks for a cloud is refused, everybody else stays here."""
+    target = ROUTER.resolve_private(name, mode)
+    assert (target.course, target.upstream, target.upstream_model) == (course, None, "")
+
+
+def test_router_without_upstreams_knows_the_same_names() -> None:
+    """A private request may use every name there is, and no name leads to a cloud."""
+    closed = ROUTER.without_upstreams()
+    assert closed.names == ROUTER.names
+    assert [closed.look_up(name)[1] for name in ("teto/auto", "gpt-4o", "claude-3-opus")] == [None, None, None]
+    with pytest.raises(UnknownNameError):
+        closed.resolve_private("zzz", "auto")

@@ -6,12 +6,20 @@ from typing import Any, Final
 import pytest
 
 from tests.triage.requests import ask, ask_all, schema_format
+from teto.traffic.language import Language
 from teto.traffic.task import Task
 from teto.triage.admission import Admission, Delay, LocalFacts, admit
 from teto.triage.recognise import Recognition
 from teto.wire.chat import ChatRequest
 
-CLASSIFY: Final = Recognition(task=Task.CLASSIFY, expected_output_tokens=4, sign="'sentiment'")
+CLASSIFY: Final = Recognition(
+    task=Task.CLASSIFY,
+    language=Language.EN,
+    closed=True,
+    probability=0.9,
+    expected_output_tokens=4,
+    sign="its answer is in it (0.90)",
+)
 IDLE: Final = LocalFacts(
     capabilities=frozenset({"logprobs", "schema"}),
     context_tokens=4096,
@@ -53,14 +61,14 @@ def test_a_closed_task_with_nothing_against_it() -> None:
     admission = judge()
     assert (admission.able, admission.closed, admission.in_time, admission.admissible) == (True, True, True, True)
     assert codes(admission) == ["task_closed", "in_time"]
-    assert admission.reasons[0].text == "Task classify ('sentiment')."
+    assert admission.reasons[0].text == "Task classify (its answer is in it (0.90))."
 
 
+@pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("task", list(Task))
-def test_only_closed_tasks_are_admissible(task: Task) -> None:
-    """Every task outside the four closed ones is able at most."""
-    admission = judge(recognition=replace(CLASSIFY, task=task))
-    closed = task in {Task.CLASSIFY, Task.EXTRACT, Task.REWRITE, Task.CLOSED_QA}
+def test_only_closed_requests_are_admissible(task: Task, *, closed: bool) -> None:
+    """Whatever the task, what is not closed is able at most."""
+    admission = judge(recognition=replace(CLASSIFY, task=task, closed=closed))
     assert admission.able
     assert admission.admissible is closed
     assert codes(admission)[0] == ("task_closed" if closed else "task_open")
@@ -185,8 +193,9 @@ def test_the_delay_by_hand() -> None:
     facts = replace(IDLE, prompt_tokens=500, cached_tokens=100, expected_wait_s=0.5, active=1)
     admission = judge(facts=facts, limit_s=9)
     # Two streams share: 2 · (500 - 100) / 100 = 8 s, 2 · 4 / 16 = 0.5 s; 0.5 + 8 + 0.5 = 9.
-    assert admission.delay == Delay(wait_s=0.5, prefill_s=8, hold_back_s=0.5)
+    assert admission.delay == Delay(wait_s=0.5, prefill_s=8, hold_back_s=0.5, answer_s=0.5)
     assert admission.delay.total_s == 9
+    assert admission.delay.finish_s == 9  # the answer has no more tokens than are held back
     assert admission.in_time
     reason = admission.reasons[-1]
     assert (reason.code, reason.text) == (
@@ -239,25 +248,25 @@ def test_an_unknown_speed_promises_nothing(facts: LocalFacts) -> None:
 def test_every_test_leaves_its_reason() -> None:
     """A request with several things against it gets all of them."""
     facts = replace(IDLE, prompt_tokens=9000)
-    admission = judge(ask("Hi", n=2), recognition=replace(CLASSIFY, task=Task.UNKNOWN), facts=facts)
+    admission = judge(ask("Hi", n=2), recognition=replace(CLASSIFY, closed=False), facts=facts)
     assert codes(admission) == ["task_open", "several_answers", "context", "too_slow"]
 
 
 @pytest.mark.parametrize(
-    ("request_", "task", "prompt_tokens", "code"),
+    ("request_", "closed", "prompt_tokens", "code"),
     [
-        (ask("Hi", n=2), Task.UNKNOWN, 9000, "several_answers"),
-        (ask("Hi"), Task.UNKNOWN, 9000, "context"),
-        (ask("Hi"), Task.UNKNOWN, 3000, "task_open"),
-        (ask("Hi"), Task.CLASSIFY, 3000, "too_slow"),
-        (ask("Hi"), Task.CLASSIFY, 100, None),
+        (ask("Hi", n=2), False, 9000, "several_answers"),
+        (ask("Hi"), False, 9000, "context"),
+        (ask("Hi"), False, 3000, "task_open"),
+        (ask("Hi"), True, 3000, "too_slow"),
+        (ask("Hi"), True, 100, None),
     ],
 )
-def test_the_gravest_objection(request_: ChatRequest, task: Task, prompt_tokens: int, code: str | None) -> None:
+def test_the_gravest_objection(request_: ChatRequest, prompt_tokens: int, code: str | None, *, closed: bool) -> None:
     """What the engine cannot do stands before an open task, and that before a long wait."""
     admission = judge(
         request_,
-        recognition=replace(CLASSIFY, task=task),
+        recognition=replace(CLASSIFY, closed=closed),
         facts=replace(IDLE, prompt_tokens=prompt_tokens),
     )
     assert (None if admission.objection is None else admission.objection.code) == code

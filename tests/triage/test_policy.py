@@ -1,4 +1,4 @@
-"""The first policy: what is kept, and the reason for everything else."""
+"""The policy: what is kept, by which promise, and the reason for everything else."""
 
 from math import log, nextafter
 from typing import Any
@@ -7,9 +7,8 @@ import pytest
 
 from tests.triage.requests import said
 from teto.traffic.task import Task
-from teto.triage.admission import Admission
-from teto.triage.confidence import confidence_of, evidence_tokens
-from teto.triage.policy import Answer, Decision, Verdict, decide
+from teto.triage.form import Answer
+from teto.triage.policy import Case, Decision, Verdict, decide
 from teto.wire.generation import Piece
 
 MOOD: dict[str, Any] = {
@@ -26,12 +25,22 @@ def judge(
     task: Task = Task.CLASSIFY,
     finish_reason: str | None = "stop",
     schema: dict[str, Any] | None = None,
+    labels: tuple[str, ...] | None = None,
     min_confidence: float = 0.85,
 ) -> Decision:
-    """The decision about an answer of an admitted request."""
-    admission = Admission(able=True, closed=True, in_time=True, task=task, delay=None, reasons=())
-    answer = Answer(pieces=pieces, finish_reason=finish_reason)
-    return decide(admission, answer, schema=schema, min_confidence=min_confidence)
+    """The decision of the conservative policy about an answer to an admitted request."""
+    case = Case(
+        task=task,
+        language="en",
+        answer=Answer(pieces=pieces, finish_reason=finish_reason),
+        schema=schema,
+        labels=labels,
+        empty=None,
+        rule=None,
+        request_text="",
+        given="",
+    )
+    return decide(case, min_confidence=min_confidence)
 
 
 def outcome(decision: Decision) -> tuple[str, str]:
@@ -45,29 +54,26 @@ def test_a_sure_label_is_kept() -> None:
     decision = judge(said("positive", logprob=log(0.9)))
     assert outcome(decision) == ("keep", "confident")
     (reason,) = decision.reasons
-    assert reason.text == "Confidence 0.900, the weakest of 1 tokens (uncalibrated threshold 0.85)."
-    assert reason.figures == pytest.approx(
-        {"confidence": 0.9, "threshold": 0.85, "mean_probability": 0.9, "first_margin": 1, "n_tokens": 1}
-    )
+    assert reason.text == "Confidence 0.900, that of its weakest token (uncalibrated threshold 0.85)."
+    assert reason.figures == pytest.approx({"confidence": 0.9, "threshold": 0.85, "mean_probability": 0.9})
     assert decision.threshold == 0.85
+    assert decision.promise is None
 
 
 def test_an_unsure_label_is_not() -> None:
     """Below the threshold the answer goes up, and the confidence is kept for the record."""
     decision = judge(said("positive", logprob=log(0.8)))
     assert outcome(decision) == ("escalate", "unsure")
-    assert decision.confidence is not None
-    assert decision.confidence.mean_probability == pytest.approx(0.8)
+    assert decision.confidence == pytest.approx(0.8)
 
 
 def test_the_threshold_itself_is_enough() -> None:
     """An answer exactly as sure as the threshold is kept; a threshold one step higher is not met."""
     pieces = said("very", " good", logprob=log(0.7))
-    found = confidence_of(evidence_tokens(pieces, is_json=False), is_label=True)
-    assert found is not None
-    score = found.mean_probability
-    assert judge(pieces, min_confidence=score).verdict is Verdict.KEEP
-    assert judge(pieces, min_confidence=nextafter(score, 1)).verdict is Verdict.ESCALATE
+    score = judge(pieces).confidence
+    assert score == pytest.approx(0.7)
+    assert judge(pieces, min_confidence=score or 0).verdict is Verdict.KEEP
+    assert judge(pieces, min_confidence=nextafter(score or 0, 1)).verdict is Verdict.ESCALATE
     assert judge(said("yes", logprob=0), min_confidence=1).verdict is Verdict.KEEP
 
 
@@ -99,9 +105,7 @@ def test_a_sure_structured_answer_is_kept() -> None:
     pieces = [*said('{"mood": "', logprob=-9), *said("good", logprob=log(0.9)), *said('"}', logprob=-9)]
     decision = judge(pieces, task=Task.EXTRACT, schema=MOOD)
     assert outcome(decision) == ("keep", "confident")
-    assert decision.confidence is not None
-    assert decision.confidence.mean_probability == pytest.approx(0.9)
-    assert decision.confidence.n_tokens == 1
+    assert decision.confidence == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize(
@@ -138,18 +142,37 @@ def test_a_label_is_short(n_words: int, expected: str) -> None:
     assert outcome(judge(said(*["very "] * n_words)))[1] == expected
 
 
+YES_NO = ("yes", "no")
+SIM_NAO = ("sim", "nao")
+
+
 @pytest.mark.parametrize(
-    "text", ["Yes", "no.", "Sim, foi cancelada.", "NÃO", "não", "nao!", "Yes, it is open until nine."]
+    ("text", "labels"),
+    [
+        ("Yes", YES_NO),
+        ("no.", YES_NO),
+        ("Sim, foi cancelada.", SIM_NAO),
+        ("NÃO", SIM_NAO),
+        ("não", SIM_NAO),
+        ("nao!", SIM_NAO),
+        ("**Yes**", YES_NO),
+        ("Yes, it is open until nine.", YES_NO),
+    ],
 )
-def test_yes_and_no_in_both_languages(text: str) -> None:
-    """An answer that begins with yes, no, sim or não is one, in any case and with what follows."""
-    assert outcome(judge(said(text), task=Task.CLOSED_QA)) == ("keep", "confident")
+def test_one_of_the_closed_set(text: str, labels: tuple[str, ...]) -> None:
+    """An answer that begins with one of the set is one, in any case and with what follows."""
+    assert outcome(judge(said(text), task=Task.CLOSED_QA, labels=labels)) == ("keep", "confident")
 
 
 @pytest.mark.parametrize("text", ["It is closed.", "Maybe", "True", "Nope", "simples"])
-def test_anything_else_is_neither(text: str) -> None:
+def test_anything_else_is_none_of_it(text: str) -> None:
     """An answer to a yes-or-no question that begins otherwise goes up."""
-    assert outcome(judge(said(text), task=Task.CLOSED_QA)) == ("escalate", "not_yes_or_no")
+    assert outcome(judge(said(text), task=Task.CLOSED_QA, labels=YES_NO)) == ("escalate", "not_a_label")
+
+
+def test_a_question_without_a_closed_set_may_be_answered_in_words() -> None:
+    """Where no set is known, a span is a good answer."""
+    assert outcome(judge(said("Maria Souza"), task=Task.CLOSED_QA)) == ("keep", "confident")
 
 
 def test_no_logprobs_are_no_confidence() -> None:
@@ -161,7 +184,6 @@ def test_no_logprobs_are_no_confidence() -> None:
 
 def test_form_comes_before_confidence() -> None:
     """A surely said answer of the wrong form goes up for its form."""
-    decision = judge(said("The", " store", " is", " open"), task=Task.CLOSED_QA)
-    assert decision.confidence is not None
-    assert decision.confidence.mean_probability == 1
-    assert outcome(decision) == ("escalate", "not_yes_or_no")
+    decision = judge(said("The", " store", " is", " open"), task=Task.CLOSED_QA, labels=YES_NO)
+    assert outcome(decision) == ("escalate", "not_a_label")
+    assert decision.confidence is None

@@ -59,11 +59,7 @@ def _examine(settings: "Settings") -> Iterator[_Finding]:
     else:
         yield _Finding(name="engine", state="note", text="none: everything goes to the cloud.")
     yield from _clouds(settings)
-    yield _Finding(
-        name="policy",
-        state="note",
-        text="uncalibrated: the threshold was chosen, no share of wrong answers is promised.",
-    )
+    yield from _policy(settings)
     yield _ledger(settings)
     yield _port(settings)
     yield _power(settings)
@@ -95,6 +91,30 @@ def _weights(settings: "Settings") -> Iterator[_Finding]:
         yield _Finding(name="tune", state="note", text=text, fix="teto probe --engine")
     else:
         yield _Finding(name="tune", state="ok", text=str(tuning.variant))
+
+
+def _policy(settings: "Settings") -> Iterator[_Finding]:
+    """Whether what is kept rests on a calibration, and on which."""
+    from teto.cli import wiring
+    from teto.cli.calibrations import calibration_of
+
+    if settings.engine.kind == "none":
+        return
+    try:
+        fingerprint = wiring.fingerprint_of(settings)
+        calibration = None if fingerprint is None else calibration_of(fingerprint)
+    except TetoError as error:
+        yield _Finding(name="policy", state="note", text=error.message, fix=error.fix)
+        return
+    if calibration is None:
+        text = "conservative: this engine is not calibrated, so no share of wrong answers is promised."
+        yield _Finding(name="policy", state="note", text=text, fix="teto calibrate --builtin")
+        return
+    text = (
+        f"calibrated on {calibration.source} ({calibration.n_calibration:,} rows, {calibration.created}); "
+        "each receipt quotes its bound."
+    )
+    yield _Finding(name="policy", state="ok", text=text)
 
 
 def _clouds(settings: "Settings") -> Iterator[_Finding]:

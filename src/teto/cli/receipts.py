@@ -1,12 +1,12 @@
 """`teto receipts`."""
 
 import asyncio
-import re
 import time
 from typing import TYPE_CHECKING
 
 import click
 
+from teto.cli.ago import AGO
 from teto.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -17,25 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["receipts"]
 
-_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-
-
-class _Ago(click.ParamType[float]):
-    """A length of time such as 30m, 12h or 7d."""
-
-    name = "30m|12h|7d"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", str(value))
-        if found is None:
-            self.fail(f"{value!r} is no length of time; write 30m, 12h or 7d.", param, ctx)
-        return float(found[1]) * _UNITS_S[found[2]]
-
 
 @click.group(invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-@click.option("--since", "since_s", type=_Ago(), help="Only those of the last 30m, 12h, 7d ...")
+@click.option("--since", "since_s", type=AGO, help="Only those of the last 30m, 12h, 7d ...")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -85,6 +70,45 @@ def show(ctx: click.Context, receipt_id: str, *, as_json: bool) -> None:
         return
     for line in render.story(receipt):
         click.echo(line)
+
+
+@receipts.command()
+@click.option("--share", type=click.FloatRange(0, 1, min_open=True), required=True, help="Such as 0.05: one in twenty.")
+@click.option("--since", "since_s", type=AGO, help="Only of the last 30m, 12h, 7d ...")
+@click.pass_context
+def draw(ctx: click.Context, *, share: float, since_s: float | None) -> None:
+    """Draw local answers at random to be judged by you, and list those that still wait for it.
+
+    Which ones depends on their ids alone, so drawing again gives the same ones, and a larger share adds to them.
+    """
+    from teto.cli import render, wiring
+    from teto.cli.draws import draw_receipts
+
+    found = asyncio.run(draw_receipts(wiring.load_settings(ctx), share, since_s))
+    for receipt in found.waiting:
+        click.echo(render.list_line(receipt))
+    click.echo(
+        f"{found.n_drawn:,} of {found.n_local:,} local answers are drawn, {len(found.waiting):,} wait for a judgement."
+    )
+    if found.waiting:
+        click.echo("Judge each, kept or not: teto receipts label ID right|wrong")
+        if not any(receipt.texts is not None for receipt in found.waiting):
+            click.echo(
+                "What was asked and said is not kept; with ledger.keep_texts on, `teto receipts show ID` has it."
+            )
+
+
+@receipts.command()
+@click.argument("receipt_id", metavar="ID")
+@click.argument("judgement", type=click.Choice(["right", "wrong"]))
+@click.pass_context
+def label(ctx: click.Context, receipt_id: str, judgement: str) -> None:
+    """Say whether the local answer of a drawn call was right; `teto calibrate --from-receipts` uses it."""
+    from teto.cli import wiring
+    from teto.cli.draws import label_receipt
+
+    asyncio.run(label_receipt(wiring.load_settings(ctx), receipt_id, right=judgement == "right"))
+    click.echo(f"{receipt_id}: {judgement}")
 
 
 async def find_receipt(settings: "Settings", receipt_id: str) -> "Receipt":

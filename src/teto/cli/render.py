@@ -6,6 +6,7 @@ from datetime import datetime
 from teto.physics.cost import Cost
 from teto.physics.energy import Energy
 from teto.receipt import CloudRun, LocalRun, Phase, Receipt
+from teto.triage.policy import Promise
 from teto.units import show_bytes, show_flops, show_fraction, show_joules, show_rate, show_seconds, show_usd
 
 __all__ = ["list_line", "story", "summary"]
@@ -62,8 +63,36 @@ def summary(receipt: Receipt) -> Iterator[str]:
         yield from _local_lines(receipt.local)
     if receipt.cloud is not None:
         yield _cloud_line(receipt.cloud)
+    yield from _privacy_lines(receipt)
     yield f"  cost     {_money(receipt.cost)}; had all gone up: {_money(receipt.cost_had_all_gone_up)}"
     yield f"  energy   {_energy(receipt.energy)}"
+
+
+def _privacy_lines(receipt: Receipt) -> Iterator[str]:
+    rule = receipt.decision.privacy
+    if rule is not None:
+        yield f"  privacy  local-only by the rule {rule!r}: nothing of it was sent to a cloud"
+
+
+def _truth_lines(receipt: Receipt) -> Iterator[str]:
+    truth, texts = receipt.truth, receipt.texts
+    if truth is not None:
+        by = "the cloud's answer" if truth.source == "cloud" else "a person"
+        known = {True: "right", False: "wrong", None: "unknown"}[truth.right]
+        yield f"  truth    the local answer is {known}, by {by}; drawn with chance {truth.inclusion_fraction:g}"
+    if texts is not None:
+        for name, text in (("asked", texts.asked), ("local", texts.local), ("cloud", texts.cloud)):
+            if text is not None:
+                yield f"\n{name}:"
+                yield from (f"  | {line}" for line in text.split("\n"))
+
+
+def _promise_line(promise: Promise) -> str:
+    risk = "P(kept and wrong)" if promise.rule == "marginal" else "P(wrong | kept)"
+    return (
+        f"  promise  {risk} at most {show_fraction(promise.bound)} (alpha {show_fraction(promise.alpha)}), with "
+        f"probability {show_fraction(1 - promise.delta)}; from {promise.n:,} judged calls, certified {promise.standing}"
+    )
 
 
 def _local_lines(run: LocalRun) -> Iterator[str]:
@@ -73,6 +102,11 @@ def _local_lines(run: LocalRun) -> Iterator[str]:
     )
     yield _phase_line("prefill", run.prefill)
     yield _phase_line("decode", run.decode)
+    for extra in run.extra:
+        yield (
+            f"  beside   {extra.kind}: {extra.prompt_tokens} prompt tokens, {extra.output_tokens} out, "
+            f"{show_seconds(extra.seconds)}"
+        )
 
 
 def _cloud_line(run: CloudRun) -> str:
@@ -98,13 +132,17 @@ def story(receipt: Receipt) -> Iterator[str]:
     )
     first = "" if receipt.first_token_s is None else f", first token {show_seconds(receipt.first_token_s)}"
     yield f"  time     {show_seconds(receipt.total_s)}{first}"
+    yield from _privacy_lines(receipt)
     yield ""
     yield f"decision {decision.verdict}, task {decision.task}, settled by: {decision.decisive}"
     if decision.confidence is not None and decision.threshold is not None:
-        kind = "calibrated" if decision.calibrated else "uncalibrated: chosen, not measured"
+        kind = "uncalibrated: chosen, not measured" if decision.promise is None else f"score {decision.score_id}"
         yield f"  confidence {decision.confidence:.4f}, threshold {decision.threshold:g} ({kind})"
+    if decision.promise is not None:
+        yield _promise_line(decision.promise)
     for number, reason in enumerate(decision.reasons, 1):
         yield f"  {number}. {reason.text} [{reason.code}]"
+    yield from _truth_lines(receipt)
     if receipt.local is not None:
         yield ""
         yield "local run"

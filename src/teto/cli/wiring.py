@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from teto.traffic.tokens import TokenVector
 
 __all__ = [
+    "USER_FOLDERS",
     "Progress",
+    "fingerprint_of",
     "load_resolved",
     "load_settings",
+    "open_engine",
     "open_gateway",
     "open_ledger",
     "open_store",
@@ -40,7 +43,7 @@ __all__ = [
 ]
 
 Progress = Callable[[str], None]
-_DIRS = platformdirs.PlatformDirs("teto", appauthor=False)
+USER_FOLDERS = platformdirs.PlatformDirs("teto", appauthor=False)
 
 
 def _settings_file(chosen: Path | None) -> Path | None:
@@ -50,7 +53,7 @@ def _settings_file(chosen: Path | None) -> Path | None:
         if not chosen.is_file():
             raise ConfigError(f"The settings file {chosen} does not exist.", fix="Check --config and TETO_CONFIG.")
         return chosen
-    candidates = [Path("teto.toml"), _DIRS.user_config_path / "teto.toml"]
+    candidates = [Path("teto.toml"), USER_FOLDERS.user_config_path / "teto.toml"]
     return next((path for path in candidates if path.is_file()), None)
 
 
@@ -74,7 +77,7 @@ def load_settings(ctx: click.Context, flags: Mapping[str, Any] | None = None) ->
 def weights_folder(settings: Settings) -> Path:
     """Where the store keeps its files."""
     chosen = settings.weights.folder
-    return Path(chosen).expanduser() if chosen else _DIRS.user_cache_path / "weights"
+    return Path(chosen).expanduser() if chosen else USER_FOLDERS.user_cache_path / "weights"
 
 
 def open_store(settings: Settings) -> "WeightsStore":
@@ -96,7 +99,7 @@ def open_store(settings: Settings) -> "WeightsStore":
 def ledger_path(settings: Settings) -> Path:
     """The SQLite file of the receipts."""
     chosen = settings.ledger.path
-    return Path(chosen).expanduser() if chosen else _DIRS.user_state_path / "receipts.sqlite"
+    return Path(chosen).expanduser() if chosen else USER_FOLDERS.user_state_path / "receipts.sqlite"
 
 
 def open_ledger(settings: Settings) -> "SqliteLedger":
@@ -111,13 +114,13 @@ def tuning_cache() -> "TuningCache":
     from teto.engines.tune import TuningCache
 
     version = importlib.metadata.version("xllamacpp") if has_engine_extra() else ""
-    return TuningCache(_DIRS.user_state_path / "tunings", engine_version=version)
+    return TuningCache(USER_FOLDERS.user_state_path / "tunings", engine_version=version)
 
 
 def _probe_file() -> Path:
     from teto.engines.tune import machine_fingerprint
 
-    return _DIRS.user_state_path / "devices" / f"{machine_fingerprint()}.json"
+    return USER_FOLDERS.user_state_path / "devices" / f"{machine_fingerprint()}.json"
 
 
 def saved_probe() -> "Device | None":
@@ -220,6 +223,26 @@ async def tune_here(settings: Settings, *, again: bool, progress: Progress) -> "
     return found
 
 
+def _embedded_fingerprint(weights_sha256: str) -> str:
+    """Weights, quantization and template by the file's digest, and the engine's version."""
+    return f"{weights_sha256[:16]}:{importlib.metadata.version('xllamacpp')}"
+
+
+def fingerprint_of(settings: Settings) -> str | None:
+    """What a calibration of the settings' engine belongs to, found without starting it; None if it is not installed.
+
+    Raises:
+        TetoError: its weights are not there.
+    """
+    if settings.engine.kind == "external":
+        from teto.engines.external import external_fingerprint
+
+        return external_fingerprint(settings.engine.base_url, settings.engine.model)
+    if settings.engine.kind == "none" or not has_engine_extra():
+        return None
+    return _embedded_fingerprint(open_store(settings).locate(settings.engine.weights).sha256)
+
+
 async def _embedded(settings: Settings, progress: Progress) -> "LlamaEngine":
     from teto.catalog.gguf import read_gguf
     from teto.engines.llama import LlamaEngine, LlamaLimits
@@ -237,7 +260,7 @@ async def _embedded(settings: Settings, progress: Progress) -> "LlamaEngine":
     facts = EngineFacts(
         name="embedded llama.cpp",
         model=located.entry.id if located.entry is not None else located.path.stem,
-        fingerprint=f"{located.sha256[:16]}:{tuning.engine_version}",
+        fingerprint=_embedded_fingerprint(located.sha256),
         context_tokens=settings.engine.context_tokens,
         slots=settings.engine.slots,
         capabilities=frozenset({"logprobs", "schema"}),
@@ -282,6 +305,13 @@ async def _external(settings: Settings, progress: Progress) -> "Engine":
     return engine
 
 
+async def open_engine(settings: Settings, progress: Progress) -> "Engine | None":
+    """The engine of the settings, started; whoever asked closes it. None where there is to be none."""
+    if settings.engine.kind == "embedded":
+        return await _embedded(settings, progress)
+    return await _external(settings, progress) if settings.engine.kind == "external" else None
+
+
 def _upstreams(settings: Settings) -> "Mapping[str, Upstream]":
     from teto.ports import UpstreamFacts
     from teto.upstreams.http import HttpUpstream, HttpUpstreamSetup
@@ -320,9 +350,12 @@ class _Prices:
 @contextlib.asynccontextmanager
 async def open_gateway(settings: Settings, progress: Progress) -> "AsyncIterator[App]":
     """A gateway with everything it needs, closed in order when the context ends."""
+    from teto.catalog.task_model import shipped_task_model
+    from teto.cli.calibrations import calibration_of
     from teto.gateway.app import create_app
     from teto.gateway.parts import ChatParts
     from teto.gateway.routing import Router
+    from teto.ledger.drift_file import DriftFile
     from teto.measure.clock import SystemClock
     from teto.power.powercap import PowercapMeter
 
@@ -334,11 +367,7 @@ async def open_gateway(settings: Settings, progress: Progress) -> "AsyncIterator
         stack.push_async_callback(ledger.close)
         for upstream in upstreams.values():
             stack.push_async_callback(upstream.close)
-        engine: Engine | None = None
-        if settings.engine.kind == "embedded":
-            engine = await _embedded(settings, progress)
-        elif settings.engine.kind == "external":
-            engine = await _external(settings, progress)
+        engine = await open_engine(settings, progress)
         if engine is not None:
             stack.push_async_callback(engine.close)
         app = create_app(
@@ -353,6 +382,11 @@ async def open_gateway(settings: Settings, progress: Progress) -> "AsyncIterator
                 price=_Prices(settings),
                 gateway=settings.gateway,
                 policy=settings.policy,
+                task_model=shipped_task_model(),
+                calibration=None if engine is None else calibration_of(engine.facts.fingerprint),
+                drift=settings.drift,
+                drift_store=DriftFile(USER_FOLDERS.user_state_path / "drift.json"),
+                keep_texts=settings.ledger.keep_texts,
                 mean_power_w=settings.power.mean_power_w,
             )
         )

@@ -18,7 +18,7 @@ from teto.wire.chat import ChatRequest
 from teto.wire.generation import Finish, Piece, RunTimings, TokenLogprob
 from teto.wire.usage import openai_usage
 
-__all__ = ["ExternalEngine", "ExternalSetup"]
+__all__ = ["ExternalEngine", "ExternalSetup", "external_fingerprint"]
 
 _TOP_LOGPROBS: Final = 5
 # High on purpose: an estimate that is too high never overflows a context. Byte-level vocabularies never need more
@@ -41,6 +41,12 @@ class ExternalSetup:
     queue_limit: int
     first_token_timeout_s: float
     gap_timeout_s: float
+
+
+def external_fingerprint(base_url: str, model: str) -> str:
+    """Names a model on a server. Weights that change behind the same name are not seen."""
+    identity = f"{base_url.rstrip('/')}\n{model}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
 
 class ExternalEngine:
@@ -75,11 +81,10 @@ class ExternalEngine:
         except BaseException:
             await self.close()
             raise
-        identity = f"{self._base_url}\n{self._setup.model}"
         self._facts = EngineFacts(
             name=self._base_url,
             model=self._setup.model,
-            fingerprint=hashlib.sha256(identity.encode()).hexdigest()[:16],
+            fingerprint=external_fingerprint(self._base_url, self._setup.model),
             context_tokens=context_tokens,
             slots=self._setup.slots,
             capabilities=frozenset(capabilities),

@@ -63,7 +63,10 @@ class App:
             return
         control.authenticate(headers, self.parts.gateway.api_key_sha256)
         if (method, path) == ("POST", "/v1/chat/completions"):
-            await self._chat(receive, exchange, arrived_s)
+            await self._chat(scope, receive, exchange, arrived_s)
+            return
+        if (method, path) == ("GET", "/teto/health"):
+            await exchange.respond(200, {"content-type": "application/json"}, control.drift(self.parts, self.service))
             return
         if (method, path) == ("GET", "/v1/models"):
             body = model_list(self.parts.router.names, self._started_s)
@@ -78,7 +81,8 @@ class App:
         else:
             raise UnknownNameError(
                 f"There is no {method} {path} here.",
-                fix="See POST /v1/chat/completions, GET /v1/models, /health, /teto/receipts and POST /teto/mode.",
+                fix="See POST /v1/chat/completions and /teto/mode, GET /v1/models, /health, /teto/health and "
+                "/teto/receipts.",
             )
         await exchange.respond(200, {"content-type": "application/json"}, body)
 
@@ -100,9 +104,10 @@ class App:
             if not message.get("more_body", False):
                 return b"".join(parts)
 
-    async def _chat(self, receive: Receive, exchange: Exchange, arrived_s: float) -> None:
+    async def _chat(self, scope: Scope, receive: Receive, exchange: Exchange, arrived_s: float) -> None:
         request = parse_chat_request(await self._body(receive))
-        work = asyncio.ensure_future(self.service.serve(request, exchange, arrived_s=arrived_s))
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        work = asyncio.ensure_future(self.service.serve(request, exchange, headers=headers, arrived_s=arrived_s))
         # The server drops what is sent to a client that left, in silence: only receive() tells.
         watch = asyncio.ensure_future(_wait_for_disconnect(receive))
         try:

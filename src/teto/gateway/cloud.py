@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from teto.errors import UpstreamCutError, UpstreamStatusError
-from teto.gateway.exchange import Closing, Exchange
+from teto.gateway.exchange import Closing, Outlet
 from teto.gateway.routing import Target
 from teto.gateway.served import ServedCall
 from teto.physics.cost import Cost, unknown_cost
@@ -64,10 +64,11 @@ class CloudAttempt:
         self._tokens: TokenVector | None = None
         self._finish_reason: str | None = None
         self._digest = hashlib.sha256()
+        self._text: list[str] = []
         self._status: int | None = None
         self._done = False
 
-    async def relay(self, exchange: Exchange) -> Closing:
+    async def relay(self, exchange: Outlet) -> Closing:
         """Relay the answer but for its last bytes, which the caller sends once the receipt is kept.
 
         Raises:
@@ -84,7 +85,7 @@ class CloudAttempt:
             self._status = error.status
             raise
 
-    async def _relay_events(self, chunks: AsyncIterator[bytes], exchange: Exchange, content_type: str) -> Closing:
+    async def _relay_events(self, chunks: AsyncIterator[bytes], exchange: Outlet, content_type: str) -> Closing:
         splitter = SseSplitter()
         async for chunk in chunks:
             passed = [event.raw for event in splitter.feed(chunk) if self._passes(event.data)]
@@ -112,7 +113,7 @@ class CloudAttempt:
         only_usage = body is not None and not body.choices and body.usage is not None
         return not only_usage or self._call.request.wants_usage_chunk
 
-    async def _begin(self, exchange: Exchange, content_type: str) -> None:
+    async def _begin(self, exchange: Outlet, content_type: str) -> None:
         if not exchange.started:
             self._call.route = "cloud"
             headers = {"content-type": content_type, "cache-control": "no-cache", **self._call.headers}
@@ -144,12 +145,18 @@ class CloudAttempt:
                 self._mark_first_token()
                 if isinstance(delta.content, str):
                     self._digest.update(delta.content.encode())
+                    self._text.append(delta.content)
         return body
 
     def _mark_first_token(self) -> None:
         if self._first_s is None and self._call.request.stream:
             self._first_s = self._clock.monotonic_s()
             self._call.first_token_s = self._first_s - self._call.arrived_s
+
+    @property
+    def text(self) -> str | None:
+        """The whole answer's text; None before its end."""
+        return "".join(self._text) if self._finish_reason is not None else None
 
     def account(self, note: str = "") -> CloudRun:
         """What the upstream did, as far as it got."""

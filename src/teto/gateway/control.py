@@ -64,8 +64,26 @@ def health(parts: ChatParts, service: ChatService) -> tuple[int, bytes]:
             "note": state.note if state is not None else parts.engine_note,
         },
         "upstreams": list(parts.upstreams),
+        "calibration": None
+        if parts.calibration is None
+        else {
+            "origin": parts.calibration.origin,
+            "source": parts.calibration.source,
+            "created": parts.calibration.created,
+            "n": parts.calibration.n_calibration,
+        },
     }
     return (200 if body["status"] == "ok" else 503), orjson.dumps(body)
+
+
+def drift(parts: ChatParts, service: ChatService) -> bytes:
+    """What the drift alarms say, what they test, and what they cannot: /teto/health."""
+    status, body = health(parts, service)
+    shadows = {
+        "shadow_fraction": parts.drift.shadow_fraction,
+        "baseline_disagreement": parts.drift.baseline_disagreement,
+    }
+    return orjson.dumps({**orjson.loads(body), "http_status": status, "drift": {**shadows, **(service.drift or {})}})
 
 
 def change_mode(service: ChatService, headers: Mapping[str, str], body: bytes) -> bytes:

@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-__all__ = ["Closing", "Exchange", "Send"]
+__all__ = ["Closing", "Exchange", "Outlet", "Send"]
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -15,6 +15,18 @@ class Closing:
 
     body: bytes
     content_type: str = "application/json"
+
+
+class Outlet(Protocol):
+    """Where an answer that is still arriving goes: its status once, then its body in parts."""
+
+    started: bool
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        """Send the status and headers."""
+
+    async def write(self, data: bytes) -> None:
+        """Send some of the body."""
 
 
 class Exchange:

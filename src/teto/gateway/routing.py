@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final, Literal
 
@@ -12,7 +12,7 @@ from teto.ports import Upstream
 
 __all__ = ["VIRTUAL_MODELS", "Course", "Router", "Target"]
 
-Course = Literal["auto", "observe", "local", "cloud"]
+Course = Literal["auto", "observe", "local", "cloud", "private", "refused"]
 VIRTUAL_MODELS: Final[Mapping[str, Literal["auto", "local", "cloud"]]] = {
     "teto/auto": "auto",
     "teto/local": "local",
@@ -22,11 +22,16 @@ VIRTUAL_MODELS: Final[Mapping[str, Literal["auto", "local", "cloud"]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What is done with a request, the cloud it may go up to, and the name that is called there."""
+    """What is done with a request, the cloud it may go up to, and the name that is called there.
+
+    `private` and `refused` are courses of a request that may not leave: its target holds no upstream. `hedge_above`
+    is the route's own, None where it has none.
+    """
 
     course: Course
     upstream: Upstream | None
     upstream_model: str
+    hedge_above: float | None = None
 
 
 class Router:
@@ -50,7 +55,30 @@ class Router:
             UnavailableError: the name asks for what the mode has switched off.
         """
         wish, upstream, upstream_model = self.look_up(model)
-        return Target(course=_course(wish, mode, model), upstream=upstream, upstream_model=upstream_model)
+        return Target(
+            course=_course(wish, mode, model),
+            upstream=upstream,
+            upstream_model=upstream_model,
+            hedge_above=None if model in VIRTUAL_MODELS else self._route(model).hedge_above,
+        )
+
+    def resolve_private(self, model: str, mode: Mode) -> Target:
+        """The target of a request that may not leave: it holds no upstream, whatever name, route and mode say.
+
+        Raises:
+            UnknownNameError: no virtual model and no route has that name.
+        """
+        wish, _, _ = self.look_up(model)
+        course: Course = "private"
+        if "cloud" in {wish, mode}:
+            course = "refused"
+        elif "local" in {wish, mode}:
+            course = "local"
+        return Target(course=course, upstream=None, upstream_model="")
+
+    def without_upstreams(self) -> "Router":
+        """A router of the same names that knows no upstream."""
+        return Router([replace(route, upstream="") for route in self._routes], {})
 
     def look_up(self, model: str) -> tuple[Literal["auto", "local", "cloud"], Upstream | None, str]:
         """What a name wishes for, the cloud it may go up to, and its name there.
@@ -61,9 +89,13 @@ class Router:
         first = next(iter(self._upstreams.values()), None)
         if model in VIRTUAL_MODELS:
             return VIRTUAL_MODELS[model], first, first.facts.model if first else ""
+        route = self._route(model)
+        return route.to, self._upstreams[route.upstream] if route.upstream else first, model
+
+    def _route(self, model: str) -> RouteSettings:
         for route in self._routes:
             if fnmatchcase(model, route.match):
-                return route.to, self._upstreams[route.upstream] if route.upstream else first, model
+                return route
         known = [*VIRTUAL_MODELS, *(route.match for route in self._routes)]
         near = difflib.get_close_matches(model, known, n=3, cutoff=0.4) or known
         raise UnknownNameError(

@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 
 from teto.config import Mode
 from teto.errors import TetoError
-from teto.receipt import CloudRun, LocalRun, Route
+from teto.receipt import CloudRun, LocalRun, Route, Truth
 from teto.traffic.task import Task
 from teto.triage.admission import Reason
+from teto.triage.policy import Promise
 from teto.wire.chat import ChatRequest
 
 __all__ = ["ServedCall"]
@@ -27,14 +28,28 @@ class ServedCall:
     status: int = 200
     finish_reason: str | None = None
     task: Task = Task.UNKNOWN
+    language: str = "unknown"
     confidence: float | None = None
     threshold: float | None = None
+    promise: Promise | None = None
+    score_id: str | None = None
     reasons: list[Reason] = field(default_factory=list)
     decisive: str = "none"  # the code of the reason that settled it
+    privacy: str | None = None  # the rule that keeps it here
     local: LocalRun | None = None
     cloud: CloudRun | None = None
     first_token_s: float | None = None
+    truth: Truth | None = None
+    deadline_s: float | None = None  # from its arrival
+    local_text: str | None = None  # of whole answers, for comparing; never written down
+    cloud_text: str | None = None
     total_s: float | None = None  # set once: a shadow that ends later does not make the answer slower
+
+    def keep_here(self, rule: str, reason: Reason) -> None:
+        """A rule of privacy keeps it here, for this reason."""
+        self.privacy = rule
+        self.reasons.append(reason)
+        self.decisive = reason.code
 
     def note(self, code: str, text: str) -> None:
         """Add a reason that settles the call, until a later one does."""
@@ -43,8 +58,10 @@ class ServedCall:
 
     def adopt(self, shadow: "ServedCall") -> None:
         """Take over what was decided beside it, while the cloud answered."""
-        self.verdict, self.task, self.local = shadow.verdict, shadow.task, shadow.local
+        self.verdict, self.local, self.local_text = shadow.verdict, shadow.local, shadow.local_text
+        self.task, self.language = shadow.task, shadow.language
         self.confidence, self.threshold = shadow.confidence, shadow.threshold
+        self.promise, self.score_id = shadow.promise, shadow.score_id
         self.reasons += shadow.reasons
 
     def fail(self, error: TetoError, status: int) -> None:
@@ -61,4 +78,6 @@ class ServedCall:
             "x-teto-reason": self.decisive,
             "x-teto-receipt": self.id,
         }
+        if self.privacy is not None:
+            headers["x-teto-privacy"] = "local-only"
         return {**headers, "x-teto-degraded": "true"} if self.degraded else headers

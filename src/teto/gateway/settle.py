@@ -3,12 +3,14 @@
 from decimal import Decimal
 
 from teto.gateway.cloud import Price
+from teto.gateway.privacy import clean_reason
 from teto.gateway.served import ServedCall
 from teto.physics.cost import Cost, unknown_cost
-from teto.physics.energy import unknown_energy
+from teto.physics.energy import Energy, added, unknown_energy
 from teto.ports import Upstream
-from teto.receipt import DecisionRecord, Receipt
+from teto.receipt import DecisionRecord, LocalRun, Receipt, Texts
 from teto.traffic.tokens import TokenVector
+from teto.triage.privacy.find import redact
 
 __all__ = ["make_receipt"]
 
@@ -35,6 +37,8 @@ def _cost_had_all_gone_up(call: ServedCall, cloud: Upstream | None, model: str, 
     if call.cloud is not None and call.route == "cloud":
         return call.cloud.cost
     tokens = _local_tokens(call)
+    if call.privacy is not None:
+        return unknown_cost("privacy keeps it here: it could not have gone up")
     if cloud is None:
         return unknown_cost("no cloud is configured")
     if tokens is None:
@@ -43,16 +47,27 @@ def _cost_had_all_gone_up(call: ServedCall, cloud: Upstream | None, model: str, 
     return Cost(usd=cost.usd, note=f"{cost.note}; {tokens.rule}")
 
 
+def _energy(run: LocalRun | None) -> Energy:
+    if run is None:
+        return unknown_energy("an API does not say what it draws")
+    return added([run.energy, *(extra.energy for extra in run.extra)])
+
+
+def _texts(call: ServedCall) -> Texts:
+    asked = "\n\n".join(f"[{message.role}] {message.text}" for message in call.request.messages)
+    return Texts(asked=asked, local=call.local_text, cloud=call.cloud_text)
+
+
 def make_receipt(
-    call: ServedCall, *, total_s: float, cloud: Upstream | None, cloud_model: str, price: Price
+    call: ServedCall, *, total_s: float, cloud: Upstream | None, cloud_model: str, price: Price, keep_texts: bool
 ) -> Receipt:
     """The receipt of a call that took `total_s` from its arrival."""
-    energy = call.local.energy if call.local is not None else unknown_energy("an API does not say what it draws")
+    energy = _energy(call.local)
     return Receipt(
         id=call.id,
         created_s=call.created_s,
         mode=call.mode,
-        requested_model=call.request.model,
+        requested_model=call.request.model if call.privacy is None else redact(call.request.model),
         stream=call.request.stream,
         route=call.route,
         degraded=call.degraded,
@@ -62,10 +77,13 @@ def make_receipt(
             verdict=call.verdict,
             decisive=call.decisive,
             task=call.task,
+            language=call.language,
             confidence=call.confidence,
             threshold=call.threshold,
-            calibrated=False,
-            reasons=tuple(call.reasons),
+            reasons=tuple(call.reasons if call.privacy is None else map(clean_reason, call.reasons)),
+            promise=call.promise,
+            score_id=call.score_id,
+            privacy=call.privacy,
         ),
         local=call.local,
         cloud=call.cloud,
@@ -73,5 +91,7 @@ def make_receipt(
         total_s=total_s,
         energy=energy,
         cost=_cost(call),
+        truth=call.truth,
+        texts=_texts(call) if keep_texts and call.privacy is None else None,
         cost_had_all_gone_up=_cost_had_all_gone_up(call, cloud, cloud_model, price),
     )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from teto.traffic.task import CLOSED_TASKS, Task
+from teto.traffic.task import Task
 from teto.triage.recognise import Recognition
 from teto.wire.chat import ChatRequest
 
@@ -53,11 +53,20 @@ class LocalFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """The predicted seconds before a decision: waiting, prefill, and the tokens that are held back."""
+    """The predicted seconds before a decision: waiting, prefill, and the tokens that are held back.
+
+    `answer_s` is what all tokens of the answer take, those that are held back among them.
+    """
 
     wait_s: float
     prefill_s: float
     hold_back_s: float
+    answer_s: float
+
+    @property
+    def finish_s(self) -> float:
+        """To the end of the answer."""
+        return self.wait_s + self.prefill_s + max(self.hold_back_s, self.answer_s)
 
     @property
     def total_s(self) -> float:
@@ -76,6 +85,7 @@ class Admission:
     closed: bool
     in_time: bool
     task: Task
+    expected_output_tokens: int
     delay: Delay | None
     reasons: tuple[Reason, ...]
 
@@ -154,7 +164,7 @@ def _fits(request: ChatRequest, facts: LocalFacts, expected_output_tokens: int) 
     )
 
 
-def _delay(facts: LocalFacts, hold_back_tokens: int) -> Delay | None:
+def _delay(facts: LocalFacts, hold_back_tokens: int, output_tokens: int) -> Delay | None:
     """None when the engine's speed is unknown. Streams that run beside this one share the compute."""
     if facts.prefill_tokens_per_s is None or facts.decode_tokens_per_s is None:
         return None
@@ -163,6 +173,7 @@ def _delay(facts: LocalFacts, hold_back_tokens: int) -> Delay | None:
         wait_s=facts.expected_wait_s,
         prefill_s=share * (facts.prompt_tokens - facts.cached_tokens) / facts.prefill_tokens_per_s,
         hold_back_s=share * hold_back_tokens / facts.decode_tokens_per_s,
+        answer_s=share * output_tokens / facts.decode_tokens_per_s,
     )
 
 
@@ -194,7 +205,7 @@ def admit(
     hold_back_limit_tokens: int,
 ) -> Admission:
     """Judge a request by its structure, its size and the engine's speed; every test leaves its reason."""
-    closed = recognition.task in CLOSED_TASKS
+    closed = recognition.closed
     reasons = [
         Reason(
             code="task_closed" if closed else "task_open",
@@ -205,13 +216,14 @@ def admit(
     obstacles = [inability(request, facts.capabilities), _fits(request, facts, expected)]
     reasons += [reason for reason in obstacles if reason is not None]
     held = min(expected, hold_back_limit_tokens, request.output_limit_tokens or expected)
-    delay = _delay(facts, held)
+    delay = _delay(facts, held, min(expected, request.output_limit_tokens or expected))
     timing = _delay_reason(delay, added_delay_limit_s)
     return Admission(
         able=not any(obstacles),
         closed=closed,
         in_time=timing.code == "in_time",
         task=recognition.task,
+        expected_output_tokens=expected,
         delay=delay,
         reasons=(*reasons, timing),
     )

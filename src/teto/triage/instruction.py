@@ -14,6 +14,7 @@ _RULE: Final = r"(?:-{3,}|={3,}|#{3,}|\*{3,})"
 # Labels that announce the question, the answer or the choices, never the text.
 _NO_TEXT: Final = (
     r"(?:Question|Pergunta|Answer|Resposta|Task|Tarefa|Options?|Opções|Labels?|Tags?|Categor(?:y|ies|ia|ias)|Rótulos?"
+    r"|(?:Possible|Allowed|Valid) \w+|\w+ (?:possíveis|permitid[oa]s|válid[oa]s)"
     r"|Choices|Output|Saída|Language|Idioma|Topic|Classes?|Q|P)"
 )
 # Where given text stands. The marks of structure: fences and tags, rules, labels ...
@@ -94,6 +95,8 @@ def _split(text: str, asks: Sequence[_Asks]) -> tuple[str, str, bool]:
         rest, found = _lift(pattern, text, asks[0])
         if found:
             given = "\n".join(found)
+            if pattern is _RULED and asks[0](given) and not asks[0](rest):  # the text first, the order under the rule
+                return f"¶\n{given}", rest.replace("¶", "").strip().rstrip("-=#* \n"), True
             before, newline, last = given.rpartition("\n")
             if pattern is _LABELLED and newline and last.endswith("?"):  # the question after the text, unlabelled
                 rest, given = f"{rest}\n{last}", before

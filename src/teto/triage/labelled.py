@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Labelled", "evened"]
+__all__ = ["Labelled", "even_mask", "evened"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,6 +75,14 @@ def evened(
     """
     if inclusion_fraction.shape != rows.score.shape:
         raise ValueError(f"{len(inclusion_fraction)} inclusion probabilities for {rows.n} rows")
+    mask = even_mask(inclusion_fraction, least_inclusion_fraction=least_inclusion_fraction, generator=generator)
+    return rows if mask.all() else rows.chosen(mask)
+
+
+def even_mask(
+    inclusion_fraction: NDArray[np.float64], *, least_inclusion_fraction: float, generator: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Which rows stay for an even sample; arguments and errors as in `evened`."""
     inside = (inclusion_fraction >= least_inclusion_fraction) & (inclusion_fraction <= 1)
     if not 0 < least_inclusion_fraction <= 1 or not inside.all():
         at = int((~inside).argmax())
@@ -83,11 +91,11 @@ def evened(
             f"row {at} has {inclusion_fraction[at]}"
         )
     if (inclusion_fraction == least_inclusion_fraction).all():
-        return rows
-    is_kept = generator.random(rows.n) * inclusion_fraction < least_inclusion_fraction
+        return np.ones(len(inclusion_fraction), dtype=bool)
+    is_kept = generator.random(len(inclusion_fraction)) * inclusion_fraction < least_inclusion_fraction
     if not is_kept.any():
         raise ValueError(
-            f"none of {rows.n} rows is left at the plan's least inclusion probability, {least_inclusion_fraction}: "
-            "label more calls, or raise it"
+            f"none of {len(inclusion_fraction)} rows is left at the plan's least inclusion probability, "
+            f"{least_inclusion_fraction}: label more calls, or raise it"
         )
-    return rows.chosen(is_kept)
+    return is_kept

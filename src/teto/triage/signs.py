@@ -1,26 +1,22 @@
 """The words by which requests are recognised: English and Portuguese, matched on text without accents.
 
-Each name holds patterns separated by semicolons, matched between word boundaries. They say what a request asks
-when its whole answer is in the request; from `OPEN` on they are signs that it is not.
+Each name holds patterns separated by semicolons, matched between word boundaries. From `REASONS`
+on they are signs that the answer is not in the request; the others tell an instruction from the text it is about.
 """
 
 import re
 from typing import Final
 
 __all__ = [
-    "ABOUT_LANGUAGES",
-    "CHOICE",
     "CLASSIFY",
-    "CODE",
     "EXPERT",
     "EXTRACT",
     "FROM_TEXT",
     "LANGUAGE",
     "NEGATED",
     "OF_THE_WORLD",
-    "OPEN",
     "ORDERS",
-    "REFERS_TO_TEXT",
+    "REASONS",
     "REWRITE",
     "TASKS",
     "YES_NO",
@@ -77,66 +73,42 @@ EXTRACT: Final = _words(
     rf"(?:informe|devolva|devolve|retorne|diga|responda)(?: com)?(?: apenas| somente| so)? (?:a |o |as |os )?"
     rf"(?:\w+ )?{_FIELD}; (?:which|what) (?:\w+ )?{_FIELD}; (?:que|qual) (?:e )?(?:a |o )?{_FIELD}"
 )
-# A label set, or the order to answer with one.
-CHOICE: Final = _words(
-    r"\w+(?:,| ,)? (?:or|ou) \w+; \w+ ?[/|] ?\w+; \w+, \w+; one of; one word; uma (?:das|palavra|unica); "
-    r"apenas; only; just; somente; entre; "
-    r"(?:answer|reply|respond|responda|output|return|escolh\w+|choose|pick|opcoes|options|labels|"
-    r"categories|categorias)"
-)
-# A question about a text, and the words that refer to one.
+# A question that is answered with yes or no.
 YES_NO: Final = _words(
     r"[\x22\x27]?yes[\x22\x27]?,? or [\x22\x27]?no; yes ?[/|] ?no; "
     r"(?:answer|reply|respond|say)(?: only| just| with| strictly)*:? [\x22\x27]?yes; "
     r"[\x22\x27]?sim[\x22\x27]?,? ou [\x22\x27]?nao; sim ?[/|] ?nao; "
     r"(?:responda|diga)(?: apenas| so| somente| com)*:? [\x22\x27]?sim; y/n; s/n"
 )
-REFERS_TO_TEXT: Final = _words(
-    r"text; passage; message; e-?mail; review; note; paragraph; notice; ticket; comment; tweet; post; "
-    r"according to; based on; above; below; following; this (?:sentence|log|chat|reply|policy); sentence; "
-    r"memo; policy; log; texto; mensagem; trecho; aviso; bilhete; comentario; avaliacao; segundo; "
-    r"de acordo com; com base; acima; abaixo; seguinte; recado; comunicado; frase; paragrafo; anuncio; "
-    r"nota; conversa"
+# Signs that the answer is not in the request: reasons are asked for, and what takes such a sign back ...
+REASONS: Final = _words(
+    r"explain\w*; why; how come; step[- ]by[- ]step; justify\w*; justification; trade-?offs?; pros and cons; "
+    r"reasoning; "
+    r"expli(?:que|car|ca|cando|quem)\w*; justifi(?:que|car|ca|cando|cativa)\w*; por ?que; passo a passo; "
+    r"vantagens; desvantagens; fundamente; argumente; raciocinio"
 )
-# Signs that the answer is not in the request: more is asked for ...
-OPEN: Final = _words(
-    r"explain\w*; why; how (?:do|does|would|should|can|could|to); design; architect\w*; implement\w*; "
-    r"refactor\w*; write (?:a|an|some|me); draft; prove; proof; derive; step[- ]by[- ]step; plan; "
-    r"compare; analy[sz]e\w*; recommend (?:a|an|the|me|some|which); suggest\w*; brainstorm\w*; trade-?offs?; "
-    r"algorithm\w*; calculate; compute; solve; how (?:many|much|long|far|old); pros and cons; best way; strategy; "
-    r"estimate; optimi[sz]e\w*; function; (?:this|your) code; code review; python; javascript; typescript; sql; "
-    r"regex; api; database; debug; unit tests?; expli\w+; justifi\w+; por ?que; "
-    r"como (?:fazer|posso|devo|funciona|seria|voce); projet[eao]\w*; arquitetur\w+; implement\w+; "
-    r"refator\w+; (?:escreva|crie|faca|monte|elabore) (?:um|uma); redija; prov[ea]; demonstr\w+; "
-    r"deduz\w+; passo a passo; planej\w+; plano; compar[ea]\w*; analis[ea]\w*; recomende\w*; sugira; "
-    r"suger\w+; algoritmo\w*; calcul\w+; resolva; quant(?:o|a|os|as); vantagens; melhor forma; estrategia; "
-    r"estime; otimiz\w+; funcao; (?:este|esse|deste|desse|o seu) codigo; banco de dados; testes? unitarios?"
+NEGATED: Final = _words(
+    r"(?:without|no|do not|don.t|never|nor|or|sem|nao|nada de|nem|nunca)(?: \w+){0,2} "
+    r"(?:expl|justif|reasoning|raciocinio|argument)\w*"
 )
-NEGATED: Final = _words(r"(?:without|no|do not|don.t|sem|nao) (?:expl|justif|compl|analis|analy)\w+")
-# A question about languages themselves, or programming ones, is not about the language of a text.
-ABOUT_LANGUAGES: Final = _words(
-    r"programming languages?; programming; spoken; speak\w*; official; learn\w*; programacao; falad[oa]s?; falam; "
-    r"oficial; oficiais; aprend\w+"
-)
-# ... of a programmer (looked for in the given text too) ...
-CODE: Final = re.compile(
-    r"\bdef \w+\(|\bfunction\b.*[({]|=>|\breturn \w+.*[;+*/(-]|\bfor \w+ in |\bSELECT\b.+\bFROM\b|[;{]\s*$"
-    r"|\w\(\w*\)\s*[{;]|\buse[A-Z]\w+\(|\bimport \w+\n|\bclass \w+[:({]|</\w+>\s*$.*<\w+ \w+=",
-    re.MULTILINE,
-)
-# ... of an expert ...
+# ... an expert's judgement ...
 EXPERT: Final = _words(
-    r"legal\w*; lawful; law; juridic\w+; statut\w+; court; liab\w+; enforceab\w+; clause; clausula; gdpr; lgpd; crime; "
-    r"criminal; penal; tribut\w+; fiscal; tax\w*; medical\w*; medicina; clinic\w+; diagnos\w+; symptom\w*; sintoma\w*; "
-    r"dosage; dose; disease; doenca; lawyer; advogad\w+; patholog\w+; scientific\w*; cientific\w+; chemical\w*; "
-    r"quimic\w+; species; especie; literari\w+; literary; complexity; complexidade; evidence; evidencia"
+    r"lawful; (?:under|by|according to) [\w ]{0,30}\blaws?; juridic\w+; statut\w+; liab\w+; enforceab\w+; gdpr; lgpd; "
+    r"penal; tribut\w+; tax (?:rules|law); deductible; dedutive\w+; medical\w*; clinical\w*; diagnos\w+; symptom\w*; "
+    r"sintoma\w*; dosage; disease; doenca; lawyer; advogad\w+; patholog\w+; scientifically; cientificamente; "
+    r"chemical\w*; quimic\w+; species; especies; literari\w+; literary; (?:time )?complexity; complexidade"
 )
 # ... or knowledge of the world, unless the request says that the text is the source.
 OF_THE_WORLD: Final = _words(
-    r"true or false; true/false; statement; claim; facts?; verdadeir\w+; fals[oa]; afirmacao; fato; "
-    r"historically; capital of; capital d[aeo]"
+    r"(?:is|are) (?:the following |this |the )?(?:statement|claim|sentence|news)s? (?:factually )?"
+    r"(?:true|correct|false); "
+    r"factually; fact[- ]check\w*; true or false; verdadeir[oa] ou fals[oa]; historically; capital of; capital d[aeo]; "
+    r"a (?:afirmacao|frase|noticia) [\w ]{0,20}(?:verdadeira|falsa|correta|certa)"
 )
-FROM_TEXT: Final = _words(r"according to; based (?:only )?on; segundo; de acordo com; com base; going by")
+FROM_TEXT: Final = _words(
+    r"according to; based (?:only )?on; going by; segundo; de acordo com; com base; "
+    r"(?:the|o|no|do) (?:text|texto|passage|trecho)"
+)
 
 # What only an instruction says, by which paragraphs that ask are told from paragraphs that are given: a task, or
 # less surely an order to answer.

@@ -109,6 +109,11 @@ class ChatRequest:
         schema = inner.get("schema") if isinstance(inner, dict) else None
         return schema if isinstance(schema, dict) else None
 
+    def with_fields(self, **fields: Any) -> "ChatRequest":
+        """The same request with those top-level fields set."""
+        raw = {**self.raw, **{name: msgspec.Raw(msgspec.json.encode(value)) for name, value in fields.items()}}
+        return parse_chat_request(msgspec.json.encode(raw))
+
     def body_for(self, model: str, *, ask_usage: bool) -> bytes:
         """The body to send on: only the model's name, and if asked the usage option, are replaced."""
         fields: dict[str, Any] = {**self.raw, "model": model}

@@ -11,7 +11,7 @@ from teto.triage.deferral import Curve, Estimate, Evaluation, Figures, Recorded,
 from teto.triage.labelled import Labelled
 from teto.triage.threshold import Threshold, marginal_threshold, selective_threshold
 
-__all__ = ["Answer", "answer"]
+__all__ = ["Answer", "Curves", "answer", "curves_of"]
 
 _STEPS: Final = 101
 
@@ -91,12 +91,13 @@ def answer(
         delta=delta,
         rules=rules,
         reasons=(*found.reasons, *reasons),
-        curves=_curves(found),
+        curves=curves_of(found),
     )
     return printed, found
 
 
-def _curves(found: Evaluation) -> Curves:
+def curves_of(found: Evaluation) -> Curves:
+    """The curves of an evaluation, at each percent deferred."""
     across = np.linspace(0, 1, _STEPS)
 
     def heights(curve: Curve) -> list[float]:

@@ -10,9 +10,9 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any, Final
 
-from closed_tasks.answer_code import programs
-from closed_tasks.language_names import NAMES
-from closed_tasks.sandbox import passes
+from teto.closed_tasks.answer_code import programs
+from teto.closed_tasks.language_names import NAMES
+from teto.closed_tasks.sandbox import passes
 
 __all__ = ["fold", "is_right"]
 

@@ -7,7 +7,7 @@ from teto.cli.table import bullets, table
 from teto.units import show_fraction
 
 if TYPE_CHECKING:
-    from teto.cli.calibrate_answer import Answer
+    from teto.cli.recorded_answer import Answer
     from teto.triage.bounds import Interval
     from teto.triage.threshold import Threshold
 

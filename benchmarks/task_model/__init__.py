@@ -1,0 +1,1 @@
+"""Trains and judges the model that tells what a request asks for."""

@@ -1,0 +1,1 @@
+"""The closed-task set: small tasks whose answers a program can check, and an engine's recorded answers to them."""

@@ -1,0 +1,1 @@
+"""The closed-task set, and engines recorded on it."""
